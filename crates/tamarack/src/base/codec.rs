@@ -1,0 +1,121 @@
+//! Compression of blocks and values: which codecs there are and how stored bytes become raw bytes again.
+
+use super::error::{Error, Result};
+
+/// How stored bytes are compressed. The byte of each codec is part of the formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum Codec {
+    /// Stored as they are.
+    #[default]
+    None = 0,
+    /// LZ4: fast, modest ratios.
+    Lz4 = 1,
+    /// Zstandard at its default level: slower, better ratios.
+    Zstd = 2,
+}
+
+/// Compressed bytes are kept only if they save at least one byte in this many.
+const SAVING_MIN: usize = 8;
+
+impl Codec {
+    /// The codec encoded as `byte`.
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::None),
+            1 => Some(Self::Lz4),
+            2 => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Compresses `raw`. Returns `None` when that is not worth it, and the bytes should be stored as they are.
+    /// The raw length is part of the result: four little-endian bytes in front.
+    pub fn compress(self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Ok(raw_len) = u32::try_from(raw.len()) else { return Ok(None) };
+        let mut out = raw_len.to_le_bytes().to_vec();
+        match self {
+            Self::None => return Ok(None),
+            Self::Lz4 => out.extend_from_slice(&lz4_flex::block::compress(raw)),
+            Self::Zstd => {
+                let packed = zstd::bulk::compress(raw, zstd::DEFAULT_COMPRESSION_LEVEL)
+                    .map_err(|error| Error::invalid_argument(format!("zstd cannot compress: {error}")))?;
+                out.extend_from_slice(&packed);
+            }
+        }
+        Ok((out.len() < raw.len() - raw.len() / SAVING_MIN).then_some(out))
+    }
+
+    /// The raw length that `stored` announces, before anything is allocated. `None` if `stored` is too short.
+    pub fn raw_len(self, stored: &[u8]) -> Option<u64> {
+        match self {
+            Self::None => Some(stored.len() as u64),
+            Self::Lz4 | Self::Zstd => stored.first_chunk().map(|bytes| u64::from(u32::from_le_bytes(*bytes))),
+        }
+    }
+
+    /// Appends the raw bytes of `stored` to `out`. The stored bytes have passed their checksum, so a failure
+    /// is described for a corruption error: `Err` holds what was found.
+    pub fn decompress_into(self, stored: &[u8], out: &mut Vec<u8>) -> std::result::Result<(), String> {
+        if self == Self::None {
+            out.extend_from_slice(stored);
+            return Ok(());
+        }
+        let raw_len = self.raw_len(stored).ok_or_else(|| format!("{} compressed bytes", stored.len()))?;
+        let packed = &stored[4..];
+        // Neither codec expands by more than this, so a forged length cannot ask for boundless memory.
+        const EXPANSION_MAX: u64 = 1 << 20;
+        if raw_len > (packed.len() as u64 + 64) * EXPANSION_MAX {
+            return Err(format!("a raw length of {raw_len} for {} compressed bytes", packed.len()));
+        }
+        let start = out.len();
+        out.resize(start + raw_len as usize, 0);
+        let written = match self {
+            Self::None => unreachable!("returned above"),
+            Self::Lz4 => lz4_flex::block::decompress_into(packed, &mut out[start..])
+                .map_err(|error| format!("LZ4 data that does not decode ({error})"))?,
+            Self::Zstd => zstd::bulk::decompress_to_buffer(packed, &mut out[start..])
+                .map_err(|error| format!("Zstandard data that does not decode ({error})"))?,
+        };
+        if written as u64 != raw_len {
+            return Err(format!("{written} raw bytes where {raw_len} were announced"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressible_bytes_round_trip() {
+        let raw = b"tamarack ".repeat(500);
+        for codec in [Codec::Lz4, Codec::Zstd] {
+            let stored = codec.compress(&raw).expect("compresses").expect("is worth it");
+            assert!(stored.len() < raw.len() / 4);
+            assert_eq!(codec.raw_len(&stored), Some(raw.len() as u64));
+            let mut out = b"kept".to_vec();
+            codec.decompress_into(&stored, &mut out).expect("decodes");
+            assert_eq!(&out[4..], raw);
+        }
+    }
+
+    #[test]
+    fn incompressible_bytes_are_left_alone() {
+        let raw: Vec<u8> = (0..1000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        assert_eq!(Codec::Lz4.compress(&raw).expect("no failure"), None);
+        assert_eq!(Codec::None.compress(&[0; 1000]).expect("no failure"), None);
+        assert_eq!(Codec::Zstd.compress(&[]).expect("no failure"), None);
+    }
+
+    #[test]
+    fn forged_lengths_are_refused_before_allocating() {
+        let mut stored = u32::MAX.to_le_bytes().to_vec();
+        stored.extend_from_slice(&[0; 4]);
+        for codec in [Codec::Lz4, Codec::Zstd] {
+            assert!(codec.decompress_into(&stored, &mut Vec::new()).is_err());
+            assert!(codec.decompress_into(&[1, 2], &mut Vec::new()).is_err());
+        }
+    }
+}

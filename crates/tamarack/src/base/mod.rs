@@ -1,0 +1,15 @@
+//! The vocabulary every other layer speaks: ids, keys, sequence numbers, pointers, errors, checksums, byte
+//! coding, limits, and the synchronisation primitives. Nothing here does I/O or starts a thread.
+
+pub mod batch;
+pub mod checksum;
+pub mod codec;
+pub mod coding;
+pub mod comparator;
+pub mod error;
+pub mod ids;
+pub mod keys;
+pub mod limits;
+pub mod pointer;
+pub mod segment;
+pub mod sync;

@@ -1,0 +1,130 @@
+//! The one door through which the engine takes its synchronisation primitives.
+//!
+//! Ordinary builds get `parking_lot` locks and `std` atomics. Built with `--cfg shuttle` the same names are
+//! shuttle's, so that a test can explore the interleavings of code that is otherwise unchanged. Locks here do
+//! not poison: a panic inside the engine poisons the whole cube instead (see `cube::state`).
+
+pub use imp::*;
+
+#[cfg(not(shuttle))]
+mod imp {
+    pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub use std::sync::Arc;
+    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+    /// One turn of a short busy wait.
+    pub fn spin_hint() {
+        std::hint::spin_loop();
+    }
+
+    /// How often a waiter may spin before it must park.
+    pub const SPINS_MAX: u32 = 64;
+}
+
+#[cfg(shuttle)]
+mod imp {
+    pub use shuttle::sync::Arc;
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    use std::ops::{Deref, DerefMut};
+    use std::time::Duration;
+
+    /// A shuttle mutex with the `parking_lot` interface.
+    #[derive(Debug, Default)]
+    pub struct Mutex<T: ?Sized>(shuttle::sync::Mutex<T>);
+
+    /// The guard of [`Mutex`]; empty only while a [`Condvar`] holds the lock's place.
+    #[derive(Debug)]
+    pub struct MutexGuard<'a, T: ?Sized>(Option<shuttle::sync::MutexGuard<'a, T>>);
+
+    impl<T> Mutex<T> {
+        /// A new unlocked mutex.
+        pub const fn new(value: T) -> Self {
+            Self(shuttle::sync::Mutex::new(value))
+        }
+        /// The value, when nobody else holds the mutex any more.
+        pub fn into_inner(self) -> T {
+            self.0.into_inner().expect("shuttle stops at the first panic")
+        }
+    }
+
+    impl<T: ?Sized> Mutex<T> {
+        /// Waits for the lock.
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard(Some(self.0.lock().expect("shuttle stops at the first panic")))
+        }
+        /// Takes the lock only if it is free.
+        pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
+        }
+    }
+
+    impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            self.0.as_ref().expect("only a waiting condvar empties the guard")
+        }
+    }
+
+    impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.0.as_mut().expect("only a waiting condvar empties the guard")
+        }
+    }
+
+    /// A shuttle condition variable with the `parking_lot` interface.
+    #[derive(Debug, Default)]
+    pub struct Condvar(shuttle::sync::Condvar);
+
+    /// What a timed wait ended with.
+    #[derive(Debug, Clone, Copy)]
+    pub struct WaitTimeoutResult(bool);
+
+    impl WaitTimeoutResult {
+        /// Whether the time ran out.
+        pub fn timed_out(&self) -> bool {
+            self.0
+        }
+    }
+
+    impl Condvar {
+        /// A new condition variable.
+        pub const fn new() -> Self {
+            Self(shuttle::sync::Condvar::new())
+        }
+        /// Releases the lock, waits for a notification, takes the lock again.
+        pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+            let inner = guard.0.take().expect("only a waiting condvar empties the guard");
+            guard.0 = Some(self.0.wait(inner).expect("shuttle stops at the first panic"));
+        }
+        /// Shuttle has no clock: a timed wait yields once and reports that its time ran out.
+        pub fn wait_for<T: ?Sized>(
+            &self,
+            guard: &mut MutexGuard<'_, T>,
+            _timeout: Duration,
+        ) -> WaitTimeoutResult {
+            let inner = guard.0.take().expect("only a waiting condvar empties the guard");
+            drop(inner);
+            shuttle::thread::yield_now();
+            let _unused = &guard;
+            WaitTimeoutResult(true)
+        }
+        /// Wakes one waiter.
+        pub fn notify_one(&self) {
+            self.0.notify_one();
+        }
+        /// Wakes every waiter.
+        pub fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+
+    /// Under shuttle a busy wait must let another thread run.
+    pub fn spin_hint() {
+        shuttle::thread::yield_now();
+    }
+
+    /// Under shuttle there is no point in spinning: park at once.
+    pub const SPINS_MAX: u32 = 1;
+}

@@ -1,0 +1,205 @@
+//! The world outside: files, mapped log segments, directories, clock, randomness and threads.
+//!
+//! The engine reaches the operating system through these traits alone, so that a test can put it into a world
+//! that loses power, runs full or fails any call. [`posix`] is the real one. Errors are plain [`io::Error`]s;
+//! the caller knows what it was doing and names operation and file when it turns them into the engine's own.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::sync::Arc;
+
+pub mod pool;
+pub mod posix;
+
+/// One world. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Env {
+    /// Files and directories.
+    pub fs: Arc<dyn Fs>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Random numbers.
+    pub rng: Arc<dyn Rng>,
+    /// Threads.
+    pub spawn: Arc<dyn Spawn>,
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").field("fs", &self.fs).finish_non_exhaustive()
+    }
+}
+
+/// A file system.
+///
+/// Data is durable after [`File::sync_data`], a name (created, renamed or removed) after [`Fs::sync_dir`] of its
+/// directory; neither implies the other. Files are made readable for their owner alone.
+pub trait Fs: Send + Sync + fmt::Debug {
+    /// Opens an existing file for reading.
+    fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Opens an existing file for reading and writing.
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Creates a file that must not exist, for reading and writing.
+    fn create_new(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// Renames a file, replacing `to` atomically.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Creates a directory and its missing parents; an existing directory is no error.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a directory, in no particular order.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Whether something exists at `path`.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Locks a directory against every other opener, in this process or another: many shared locks or one
+    /// exclusive one. Fails with [`io::ErrorKind::WouldBlock`] when the lock is taken. Dropping the result, or
+    /// the death of the process, releases it.
+    fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>>;
+}
+
+/// How a directory is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    /// With other readers.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// A held directory lock.
+pub trait DirLock: Send + Sync + fmt::Debug {}
+
+/// What a file will be read like, so that the kernel neither reads ahead needlessly nor too little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Small reads all over the place.
+    Random,
+    /// One pass from front to back.
+    Sequential,
+}
+
+/// An open file. All methods take `&self` and may be called from several threads.
+pub trait File: Send + Sync + fmt::Debug {
+    /// Reads at `offset` until `buf` is full or the file ends; returns how many bytes were read. Retries
+    /// interrupted and partial reads, so a short count means the end of the file.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `buf` at `offset`, growing the file if need be. Retries interrupted and partial writes;
+    /// after an error any part may have been written.
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+    /// The file's length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Bytes of the device that the file takes up.
+    fn allocated_bytes(&self) -> io::Result<u64>;
+    /// Cuts or extends (with zeros) the file.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Reserves space for `offset..offset + len` and makes the file at least that long; the new bytes read as
+    /// zeros. Fails with [`io::ErrorKind::Unsupported`] where the file system cannot.
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
+    /// success may be taken as durable, not even if a second call succeeds.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Declares how the file will be read. Advice: an error is reported but changes no result.
+    fn advise(&self, access: Access) -> io::Result<()>;
+    /// Maps the first `len` bytes for shared writing. `len` may reach past the end of the file; bytes there
+    /// must not be touched before [`allocate`](Self::allocate) has covered them. Fails with
+    /// [`io::ErrorKind::Unsupported`] where shared mappings are not to be had.
+    fn map(&self, len: u64) -> io::Result<Arc<dyn Mapping>>;
+}
+
+/// A file's bytes mapped for shared writing: what is written is in the kernel's hands at once, and survives the
+/// death of the process, but not of the machine before [`File::sync_data`].
+#[expect(unsafe_code, reason = "a shared mapping is memory that the kernel, too, reads and cuts")]
+pub trait Mapping: Send + Sync + fmt::Debug {
+    /// Length of the mapping in bytes.
+    fn len(&self) -> u64;
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Safety
+    /// The range lies inside the mapping and inside the file's allocated length, nobody truncates the file
+    /// meanwhile, and no other thread reads or writes any byte of the range through the mapping during the
+    /// call.
+    unsafe fn write(&self, offset: u64, bytes: &[u8]);
+
+    /// The bytes of `offset..offset + len`.
+    ///
+    /// # Safety
+    /// The range lies inside the mapping and inside the file's allocated length, and while the result lives
+    /// nobody truncates the file below it or writes any byte of it.
+    unsafe fn bytes(&self, offset: u64, len: usize) -> &[u8];
+}
+
+/// Time.
+pub trait Clock: Send + Sync {
+    /// Time since some fixed moment; never goes back.
+    fn monotonic(&self) -> Duration;
+    /// Time since the Unix epoch, for people; may jump.
+    fn wall(&self) -> Duration;
+    /// Blocks the thread.
+    fn sleep(&self, duration: Duration);
+}
+
+/// Randomness for ids and salts.
+pub trait Rng: Send + Sync {
+    /// A number that cannot be guessed.
+    fn random_u64(&self) -> io::Result<u64>;
+}
+
+/// Threads.
+pub trait Spawn: Send + Sync {
+    /// Starts a thread named `name`.
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn Join>>;
+    /// How many threads can run at the same time.
+    fn parallelism(&self) -> usize;
+}
+
+/// A started thread.
+pub trait Join: Send {
+    /// Waits for its end. `Err` if it panicked.
+    fn join(self: Box<Self>) -> Result<(), String>;
+}
+
+/// Reads exactly `buf.len()` bytes at `offset`; a file that ends earlier gives
+/// [`io::ErrorKind::UnexpectedEof`].
+pub fn read_exact_at(file: &dyn File, buf: &mut [u8], offset: u64) -> io::Result<()> {
+    let read = file.read_at(buf, offset)?;
+    if read < buf.len() {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("the file ends at {}, {} bytes were wanted at {offset}", offset + read as u64, buf.len()),
+        ));
+    }
+    Ok(())
+}
+
+/// Reads a whole file.
+pub fn read_file(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {
+    let file = fs.open_read(path)?;
+    let len = usize::try_from(file.len()?).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    let mut bytes = vec![0; len];
+    read_exact_at(&*file, &mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Replaces the file at `path` atomically and durably: a temporary file beside it is written and synced, renamed
+/// over it, and the directory synced.
+pub fn replace_file(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = PathBuf::from(path).into_os_string();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    if fs.exists(&temporary)? {
+        fs.remove_file(&temporary)?;
+    }
+    let file = fs.create_new(&temporary)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    fs.rename(&temporary, path)?;
+    fs.sync_dir(path.parent().unwrap_or(Path::new(".")))
+}

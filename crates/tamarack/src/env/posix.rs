@@ -1,0 +1,1 @@
+//! The real world, on top of the operating system.

@@ -1,0 +1,10 @@
+//! Tamarack: a persistent embedded key-value store for SSDs. Keys live in a small LSM-tree, values in a log.
+#![warn(missing_docs)]
+#![allow(dead_code)]
+
+mod base;
+mod env;
+
+pub use base::batch::{Operation, WriteBatch};
+pub use base::comparator::{Bytewise, Comparator};
+pub use base::error::{Corruption, Error, ErrorKind, Result};
