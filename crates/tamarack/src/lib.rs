@@ -4,6 +4,9 @@
 
 mod base;
 mod env;
+mod index;
+mod skiplist;
+mod vlog;
 
 pub use base::batch::{Operation, WriteBatch};
 pub use base::comparator::{Bytewise, Comparator};

@@ -1,0 +1,3 @@
+//! The index: sorted user keys with pointers into the value log, in memtables and tables of seven levels.
+
+pub mod cursor;

@@ -1,0 +1,1 @@
+//! An arena skiplist with concurrent inserts.
