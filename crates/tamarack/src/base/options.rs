@@ -1,0 +1,174 @@
+//! What a user can choose. Plain data: the layers below the public API read it, `db` validates it.
+
+use super::codec::Codec;
+use super::comparator::{Bytewise, Comparator};
+use super::error::{Error, Result};
+use super::limits::{INLINE_VALUE_BYTES_MAX, SEGMENT_BYTES_RANGE};
+use super::sync::Arc;
+
+/// How the active segment of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogMode {
+    /// Mapped where the file system can reserve space and map files, else with plain writes.
+    #[default]
+    Auto,
+    /// Mapped: fails where that is not to be had.
+    Mapped,
+    /// With one write call per commit. Slower; kill-safe just the same.
+    Plain,
+}
+
+/// How a database is opened. The defaults suit a few hundred thousand writes a second on one SSD.
+///
+/// ```
+/// let options = tamarack::Options { create_if_missing: false, ..tamarack::Options::default() };
+/// let missing = std::env::temp_dir().join("tamarack-doc-no-such-database");
+/// assert!(tamarack::Db::open(missing, options).is_err());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Create the database if there is none. Default: true.
+    pub create_if_missing: bool,
+    /// Fail if the database exists. Default: false.
+    pub error_if_exists: bool,
+    /// Open without writing a byte: the log's tail is replayed in memory, writes fail. Several readers may open
+    /// a database at once, but not beside a writer. Default: false.
+    pub read_only: bool,
+    /// Verify every checksum of tables and log when opening, and refuse to open if one fails. Costs a read of
+    /// the whole database. Default: false.
+    pub paranoid_checks: bool,
+    /// The order of keys. Its name is stored; opening with another name fails. Default: [`Bytewise`].
+    pub comparator: Arc<dyn Comparator>,
+    /// Bytes of a memtable, 4 KiB to 8 GiB. A larger one means fewer flushes and compactions, and more memory:
+    /// up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.
+    pub memtable_bytes: usize,
+    /// Memtables held at most, the active one included, 2 to 64. Default: 4.
+    pub memtables_max: usize,
+    /// Bytes of a full log segment, 4 KiB to 2 GiB. Segments begin small and grow. Larger ones mean fewer files
+    /// and coarser garbage collection. Default: 64 MiB.
+    pub segment_bytes_max: u64,
+    /// Bytes of log that may have to be replayed after a crash; memtables are flushed before it grows beyond.
+    /// At least twice `segment_bytes_max`. Default: 1 GiB.
+    pub recovery_log_max: u64,
+    /// How the log is written. Default: [`LogMode::Auto`].
+    pub log_mode: LogMode,
+    /// Values up to this many bytes are kept in the tables beside their keys, larger ones only in the log; 0 to
+    /// 32 KiB. Inline values are scanned faster and rewritten by compactions. Default: 512.
+    pub inline_value_max: usize,
+    /// Compression of values larger than `inline_value_max`. Default: none.
+    pub value_codec: Codec,
+    /// Compression of index blocks. Default: none.
+    pub block_codec: Codec,
+    /// Bytes of an index block before compression, 512 to 1 MiB. Default: 4 KiB.
+    pub block_bytes: usize,
+    /// Bits of Bloom filter per key, 0 (no filter) to 32. Ten let about one absent key in a hundred through.
+    /// Default: 10.
+    pub filter_bits_per_key: u32,
+    /// Bytes of a table before the next one is begun, at least 4 KiB. Default: 32 MiB.
+    pub table_bytes_max: u64,
+    /// Weight of level 1, at least 4 KiB; each further level holds ten times as much. Default: 64 MiB.
+    pub level_bytes_base: u64,
+    /// Bytes of index blocks cached. Default: 64 MiB.
+    pub block_cache_bytes: usize,
+    /// Files held open at most, at least 16. Default: 1000.
+    pub open_files_max: usize,
+    /// Threads for flushes and compactions, at least 1. Default: the number of processors, at most 4, at least 2.
+    pub background_threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            create_if_missing: true,
+            error_if_exists: false,
+            read_only: false,
+            paranoid_checks: false,
+            comparator: Arc::new(Bytewise),
+            memtable_bytes: 32 << 20,
+            memtables_max: 4,
+            segment_bytes_max: 64 << 20,
+            recovery_log_max: 1 << 30,
+            log_mode: LogMode::Auto,
+            inline_value_max: 512,
+            value_codec: Codec::None,
+            block_codec: Codec::None,
+            block_bytes: 4 << 10,
+            filter_bits_per_key: 10,
+            table_bytes_max: 32 << 20,
+            level_bytes_base: 64 << 20,
+            block_cache_bytes: 64 << 20,
+            open_files_max: 1000,
+            background_threads: 2,
+        }
+    }
+}
+
+impl Options {
+    /// Refuses values outside their documented range.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, naming the option, its value and its range.
+    pub fn check(&self) -> Result<()> {
+        let within = |name: &str, value: u64, range: std::ops::RangeInclusive<u64>| {
+            if range.contains(&value) {
+                return Ok(());
+            }
+            Err(Error::invalid_argument(format!(
+                "option {name} is {value}: it takes {} to {}",
+                range.start(),
+                range.end()
+            )))
+        };
+        within("memtable_bytes", self.memtable_bytes as u64, 4 << 10..=8 << 30)?;
+        within("memtables_max", self.memtables_max as u64, 2..=64)?;
+        within("segment_bytes_max", self.segment_bytes_max, SEGMENT_BYTES_RANGE)?;
+        within("recovery_log_max", self.recovery_log_max, 2 * self.segment_bytes_max..=u64::MAX)?;
+        within("inline_value_max", self.inline_value_max as u64, 0..=INLINE_VALUE_BYTES_MAX as u64)?;
+        within("block_bytes", self.block_bytes as u64, 512..=1 << 20)?;
+        within("filter_bits_per_key", u64::from(self.filter_bits_per_key), 0..=32)?;
+        within("table_bytes_max", self.table_bytes_max, 4 << 10..=1 << 40)?;
+        within("level_bytes_base", self.level_bytes_base, 4 << 10..=1 << 50)?;
+        within("open_files_max", self.open_files_max as u64, 16..=1 << 20)?;
+        within("background_threads", self.background_threads as u64, 1..=256)?;
+        within("length of the comparator's name", self.comparator.name().len() as u64, 1..=255)?;
+        if self.read_only && self.error_if_exists {
+            return Err(Error::invalid_argument(
+                "options read_only and error_if_exists exclude each other: a read-only database must exist",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// How one write is done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Return only when this write, and every write before it, is on the device and survives a power failure.
+    /// Without it a write survives the death of the process (kill, panic, out of memory), not of the machine.
+    /// Default: false.
+    pub sync: bool,
+}
+
+impl WriteOptions {
+    /// A write that is durable when it returns.
+    pub fn synced() -> Self {
+        Self { sync: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_pass() {
+        Options::default().check().expect("defaults lie in their ranges");
+    }
+
+    #[test]
+    fn a_value_outside_its_range_is_named() {
+        let options = Options { segment_bytes_max: 100, ..Options::default() };
+        let message = options.check().expect_err("too small").to_string();
+        assert!(message.contains("segment_bytes_max") && message.contains("4096"), "{message}");
+    }
+}

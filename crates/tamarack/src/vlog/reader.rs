@@ -1,0 +1,249 @@
+//! Gives the value for a pointer.
+//!
+//! One positional read fetches the whole record: the pointer tells its place and the stored length, and whoever
+//! follows a pointer has the key. Checksum of header and key, key, kind and length are checked on every read;
+//! only the value's checksum can be skipped (I-08). Open files are shared and bounded in number.
+
+use std::path::{Path, PathBuf};
+
+use quick_cache::sync::Cache;
+
+use super::format::{
+    HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
+    check_head, record_len,
+};
+use crate::base::checksum::{Checksum, Seed};
+use crate::base::codec::Codec;
+use crate::base::error::{Error, Result};
+use crate::base::ids::{CubeId, SegmentId};
+use crate::base::keys::KeyOrder;
+use crate::base::names::FileName;
+use crate::base::pointer::ValuePointer;
+use crate::base::sync::{Arc, AtomicU64, Ordering};
+use crate::env::{Access, File, Fs, read_exact_at};
+
+/// A segment open for reading.
+#[derive(Debug)]
+pub struct OpenSegment {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    seed: Seed,
+}
+
+impl OpenSegment {
+    /// A segment whose header is known.
+    pub fn new(file: Arc<dyn File>, path: PathBuf, seed: Seed) -> Self {
+        Self { file, path, seed }
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
+    /// Its file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The seed of its checksums.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+}
+
+/// Reads a segment's header, and checks that it is the one its name says.
+///
+/// # Errors
+/// `Io`, `Corruption`, `Unsupported`.
+pub fn read_header(file: &dyn File, path: &Path, cube: CubeId, id: SegmentId) -> Result<SegmentHeader> {
+    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
+    if read < bytes.len() {
+        return Err(Error::corruption(path, 0, "a segment header of 80 bytes", format!("{read} bytes")));
+    }
+    match SegmentHeader::decode(&bytes) {
+        Ok(header) if header.cube == cube && header.id == id => Ok(header),
+        Ok(header) => Err(Error::corruption(
+            path,
+            0,
+            format!("segment {id} of cube {:#x}", cube.0),
+            format!("segment {} of cube {:#x}", header.id, header.cube.0),
+        )),
+        Err(HeaderFault::Blank) => Err(Error::corruption(path, 0, "a segment header", "zeros")),
+        Err(HeaderFault::Version(version)) => Err(Error::unsupported(format!(
+            "{} has segment format {version}; this build reads format 1: use a newer build",
+            path.display()
+        ))),
+        Err(HeaderFault::Damaged(found)) => Err(Error::corruption(path, 0, "a segment header", found)),
+    }
+}
+
+/// What reading values has cost so far.
+#[derive(Debug, Default)]
+pub struct ReadCounters {
+    /// Reads from segment files.
+    pub reads: AtomicU64,
+    /// Bytes of those reads.
+    pub bytes: AtomicU64,
+}
+
+/// Every segment of a cube, for reading.
+#[derive(Debug)]
+pub struct SegmentReader {
+    fs: Arc<dyn Fs>,
+    directory: PathBuf,
+    cube: CubeId,
+    order: KeyOrder,
+    open: Cache<SegmentId, Arc<OpenSegment>>,
+    counters: ReadCounters,
+}
+
+impl SegmentReader {
+    /// A reader of the segments in `directory` that keeps at most `files_max` of them open.
+    pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, order: KeyOrder, files_max: usize) -> Self {
+        let (open, counters) = (Cache::new(files_max), ReadCounters::default());
+        Self { fs, directory, cube, order, open, counters }
+    }
+
+    /// What reading has cost so far.
+    pub fn counters(&self) -> &ReadCounters {
+        &self.counters
+    }
+
+    /// The path of segment `id`.
+    pub fn path(&self, id: SegmentId) -> PathBuf {
+        FileName::Segment(id).path(&self.directory)
+    }
+
+    /// Gives a segment that is open already.
+    pub fn insert(&self, id: SegmentId, segment: OpenSegment) {
+        self.open.insert(id, Arc::new(segment));
+    }
+
+    /// Forgets a segment that is about to be removed.
+    pub fn forget(&self, id: SegmentId) {
+        self.open.remove(&id);
+    }
+
+    /// Segment `id`, opened if it is not open.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` when the file is missing or its header is not that of segment `id`.
+    pub fn segment(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        self.open.get_or_insert_with(&id, || {
+            let path = self.path(id);
+            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
+            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
+            let seed = read_header(&*file, &path, self.cube, id)?.seed();
+            Ok(Arc::new(OpenSegment::new(file, path, seed)))
+        })
+    }
+
+    /// Replaces `value` by the value that `pointer` points to, which was written under `key`. One device read.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` when the record is not whole, or is not that of `key`. `value` is then empty.
+    pub fn read(&self, pointer: ValuePointer, key: &[u8], verify: bool, value: &mut Vec<u8>) -> Result<()> {
+        let segment = self.segment(pointer.segment)?;
+        let result = self.read_from(&segment, pointer, key, verify, value);
+        if result.is_err() {
+            value.clear();
+        }
+        result
+    }
+
+    fn read_from(
+        &self,
+        segment: &OpenSegment,
+        pointer: ValuePointer,
+        key: &[u8],
+        verify: bool,
+        value: &mut Vec<u8>,
+    ) -> Result<()> {
+        let offset = u64::from(pointer.offset);
+        let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
+        value.clear();
+        value.resize(len, 0);
+        self.read_bytes(segment, offset, value)?;
+        let written_key_len = usize::from(u16::from_le_bytes([value[12], value[13]]));
+        if written_key_len != key.len() && !self.order.comparator().equal_means_identical() {
+            // Another spelling of an equal key: the record's length follows from the key as it was written.
+            len = record_len(written_key_len, u64::from(pointer.stored_len)) as usize;
+            value.resize(len, 0);
+            self.read_bytes(segment, offset, value)?;
+        }
+        let header = check_record(segment, &self.order, pointer, key, value)?;
+        let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
+        if verify {
+            let computed = Checksum::unseeded().with(&value[head_len..]).finish();
+            if computed != header.value_checksum {
+                let expected = format!("value checksum {:#010x}", header.value_checksum);
+                return Err(Error::corruption(&segment.path, offset, expected, format!("{computed:#010x}")));
+            }
+        }
+        if header.codec == Codec::None {
+            value.copy_within(head_len.., 0);
+            value.truncate(len - head_len);
+            return Ok(());
+        }
+        let stored = value.split_off(head_len);
+        value.clear();
+        header
+            .codec
+            .decompress_into(&stored, value)
+            .map_err(|found| Error::corruption(&segment.path, offset, "a compressed value", found))
+    }
+
+    fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.counters.reads.fetch_add(1, Ordering::Relaxed);
+        self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        read_exact_at(&*segment.file, bytes, offset).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::corruption(
+                &segment.path,
+                offset,
+                format!("a record of {} bytes", bytes.len()),
+                error.to_string(),
+            ),
+            _ => Error::io("read", &segment.path, error),
+        })
+    }
+}
+
+/// Checks that `record` is the put that `pointer` means, under `key`.
+fn check_record(
+    segment: &OpenSegment,
+    order: &KeyOrder,
+    pointer: ValuePointer,
+    key: &[u8],
+    record: &[u8],
+) -> Result<RecordHeader> {
+    let offset = u64::from(pointer.offset);
+    let corrupt = |expected: String, found: String| Error::corruption(&segment.path, offset, expected, found);
+    let header = RecordHeader::decode(record.first_chunk().expect("records are longer than their header"))
+        .map_err(|found| corrupt("a record".into(), found))?;
+    let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
+    if header.stored_len != pointer.stored_len || header.record_len() != record.len() as u64 {
+        let expected = format!("a key of {} and a value of {} bytes", key.len(), pointer.stored_len);
+        return Err(corrupt(expected, format!("{} and {} bytes", header.key_len, header.stored_len)));
+    }
+    check_head(segment.seed, offset, &record[..head_len]).map_err(|(stored, computed)| {
+        corrupt(format!("record checksum {stored:#010x}"), format!("{computed:#010x}"))
+    })?;
+    let written_key = &record[RECORD_HEADER_BYTES..head_len];
+    if written_key != key && order.compare_user(written_key, key).is_ne() {
+        return Err(corrupt(format!("key {key:02x?}"), format!("key {written_key:02x?}")));
+    }
+    if header.kind != RecordKind::Put {
+        return Err(corrupt("a put".into(), format!("{:?}", header.kind)));
+    }
+    Ok(header)
+}
+
+/// A file that the index refers to and that is not there is damage, not an ordinary failure.
+fn missing_or_io(path: &Path, error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Error::corruption(path, 0, "a segment of the value log", "no file");
+    }
+    Error::io("open", path, error)
+}

@@ -1,0 +1,213 @@
+//! Walks over the records of a segment, hopping over the values nobody asked for.
+//!
+//! Each record's header and key are checked against their checksum; a value is read and checked only when the
+//! caller wants it. The walk stops at the first thing that is not a valid record and says what it met. It never
+//! looks for a later record: what stands behind a bad one is not part of the log.
+
+use std::path::Path;
+
+use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
+use crate::base::checksum::{Checksum, Seed};
+use crate::base::error::{Error, Result};
+use crate::env::{File, read_exact_at};
+
+/// Bytes read ahead while records are small, and while they are large and hopped over.
+const WINDOW_SMALL_RECORDS: usize = 256 * 1024;
+const WINDOW_LARGE_RECORDS: usize = 4 * 1024;
+/// Records from this size on are large.
+const LARGE_RECORD_BYTES: u64 = 32 * 1024;
+
+/// Whether a caller wants a record's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// No: do not read it.
+    Skip,
+    /// Yes: read it and check its checksum.
+    Check,
+}
+
+/// One record.
+#[derive(Debug, Clone, Copy)]
+pub struct ScannedRecord<'a> {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its header.
+    pub header: RecordHeader,
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its stored value, if it was wanted.
+    pub stored: Option<&'a [u8]>,
+}
+
+/// Why a walk ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// At the limit given, exactly after a record.
+    Limit,
+    /// At zeros: nothing was ever written there.
+    Blank {
+        /// Where.
+        at: u64,
+    },
+    /// At something that is not a valid record.
+    Invalid {
+        /// Where.
+        at: u64,
+        /// What a whole log holds there.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+}
+
+impl End {
+    /// Where the walk ended, given its limit.
+    pub fn at(&self, limit: u64) -> u64 {
+        match self {
+            Self::Limit => limit,
+            Self::Blank { at } | Self::Invalid { at, .. } => *at,
+        }
+    }
+}
+
+/// The walk.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    file: &'a dyn File,
+    path: &'a Path,
+    seed: Seed,
+    at: u64,
+    limit: u64,
+    end: Option<End>,
+    buffer: Vec<u8>,
+    buffer_at: u64,
+    window: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// A walk over the records of `start..limit`; both lie in the file.
+    pub fn new(file: &'a dyn File, path: &'a Path, seed: Seed, start: u64, limit: u64) -> Self {
+        Self {
+            file,
+            path,
+            seed,
+            at: start,
+            limit,
+            end: None,
+            buffer: Vec::new(),
+            buffer_at: start,
+            window: WINDOW_SMALL_RECORDS,
+        }
+    }
+
+    /// Where the next record would begin.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// Why the walk ended; only after [`next`](Self::next) has returned `None`.
+    pub fn end(&self) -> &End {
+        self.end.as_ref().expect("asked after the walk ended")
+    }
+
+    /// The next record, its value checked if `wanted` says so; `None` at the end.
+    ///
+    /// # Errors
+    /// `Io` when the file cannot be read. Invalid bytes are no error but an [`End`].
+    pub fn next(&mut self, wanted: Values) -> Result<Option<ScannedRecord<'_>>> {
+        self.next_with(|_| wanted)
+    }
+
+    /// Like [`next`](Self::next); whether the value is wanted may depend on the header.
+    pub fn next_with(
+        &mut self,
+        wanted: impl FnOnce(&RecordHeader) -> Values,
+    ) -> Result<Option<ScannedRecord<'_>>> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        match self.step(wanted)? {
+            Ok((offset, header, with_value)) => {
+                let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
+                let start = (offset - self.buffer_at) as usize;
+                let bytes = &self.buffer[start..];
+                Ok(Some(ScannedRecord {
+                    offset,
+                    header,
+                    key: &bytes[RECORD_HEADER_BYTES..head_len],
+                    stored: with_value.then(|| &bytes[head_len..head_len + header.stored_len as usize]),
+                }))
+            }
+            Err(end) => {
+                self.end = Some(end);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Checks the record at `self.at`, moves behind it, and leaves its bytes in the buffer.
+    fn step(
+        &mut self,
+        wanted: impl FnOnce(&RecordHeader) -> Values,
+    ) -> Result<std::result::Result<(u64, RecordHeader, bool), End>> {
+        let at = self.at;
+        if at == self.limit {
+            return Ok(Err(End::Limit));
+        }
+        let invalid = |expected: &str, found: String| {
+            Ok(Err(End::Invalid { at, expected: expected.to_owned(), found }))
+        };
+        let Some(head) = self.load(RECORD_HEADER_BYTES as u64)? else {
+            return invalid("a record", format!("{} bytes, less than a record's header", self.limit - at));
+        };
+        if head.iter().all(|&byte| byte == 0) {
+            return Ok(Err(End::Blank { at }));
+        }
+        let header = match RecordHeader::decode(head[..RECORD_HEADER_BYTES].try_into().expect("loaded")) {
+            Ok(header) => header,
+            Err(found) => return invalid("a record", found),
+        };
+        let head_len = RECORD_HEADER_BYTES as u64 + u64::from(header.key_len);
+        let record_len = header.record_len();
+        if record_len > self.limit - at {
+            let found = format!("a record of {record_len} bytes with {} left", self.limit - at);
+            return invalid("a record that ends inside the segment", found);
+        }
+        let seed = self.seed;
+        let head = self.load(head_len)?.expect("the record ends before the limit");
+        if let Err((stored, computed)) = check_head(seed, at, head) {
+            return invalid(&format!("record checksum {stored:#010x}"), format!("{computed:#010x}"));
+        }
+        let with_value = header.kind == RecordKind::Mark || wanted(&header) == Values::Check;
+        if with_value {
+            let record = self.load(record_len)?.expect("the record ends before the limit");
+            let computed = Checksum::unseeded().with(&record[head_len as usize..]).finish();
+            if computed != header.value_checksum {
+                let expected = format!("value checksum {:#010x}", header.value_checksum);
+                return invalid(&expected, format!("{computed:#010x}"));
+            }
+        }
+        self.at = at + record_len;
+        self.window =
+            if record_len >= LARGE_RECORD_BYTES { WINDOW_LARGE_RECORDS } else { WINDOW_SMALL_RECORDS };
+        Ok(Ok((at, header, with_value)))
+    }
+
+    /// The `len` bytes at `self.at`; `None` if they reach past the limit.
+    fn load(&mut self, len: u64) -> Result<Option<&[u8]>> {
+        let end = self.at + len;
+        if end > self.limit {
+            return Ok(None);
+        }
+        let have = self.buffer_at..self.buffer_at + self.buffer.len() as u64;
+        if self.at < have.start || end > have.end {
+            let want = len.max(self.window as u64).min(self.limit - self.at) as usize;
+            self.buffer.resize(want, 0);
+            self.buffer_at = self.at;
+            read_exact_at(self.file, &mut self.buffer, self.at)
+                .map_err(|error| Error::io("read", self.path, error))?;
+        }
+        let start = (self.at - self.buffer_at) as usize;
+        Ok(Some(&self.buffer[start..start + len as usize]))
+    }
+}

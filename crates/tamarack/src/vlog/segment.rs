@@ -1,0 +1,283 @@
+//! A segment being written, and its sealing.
+//!
+//! The active segment is a file whose space is reserved ahead (in steps that double, so that a small database
+//! stays small) and which is mapped for shared writing. A record is copied straight into the mapping: no system
+//! call, and nothing is lost when the process is killed, because the pages belong to the kernel. Where space
+//! cannot be reserved or files cannot be mapped, the same bytes go through plain writes.
+//!
+//! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
+//! it. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
+//! done, by [`seal`].
+
+#![expect(unsafe_code, reason = "records are copied into memory shared with the kernel")]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::format::{
+    Footer, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
+};
+use super::scan::{End, Scanner, Values};
+use crate::base::checksum::Seed;
+use crate::base::error::{Error, Result};
+use crate::base::ids::SegmentId;
+use crate::base::keys::KeyOrder;
+use crate::base::options::LogMode;
+use crate::base::segment::SegmentMeta;
+use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::env::{File, Fs, Mapping};
+
+/// First reservation of a segment's space, in bytes; each further one doubles what is there.
+const RESERVE_BYTES_MIN: u64 = 256 * 1024;
+/// Largest single reservation: bounds how long one writer waits for the file system.
+const RESERVE_STEP_MAX: u64 = 16 * 1024 * 1024;
+
+/// The segment that records are written to.
+#[derive(Debug)]
+pub struct Segment {
+    header: SegmentHeader,
+    seed: Seed,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    mapping: Option<Arc<dyn Mapping>>,
+    capacity: u64,
+    allocated: AtomicU64,
+    name_durable: AtomicBool,
+}
+
+impl Segment {
+    /// Creates the file of a segment that can hold `capacity` bytes and writes its header. Does not sync. On
+    /// failure no file is left behind.
+    ///
+    /// # Errors
+    /// `NoSpace` or `Io` when the file cannot be created or its first bytes not be reserved.
+    pub fn create(
+        fs: &dyn Fs,
+        path: PathBuf,
+        header: SegmentHeader,
+        capacity: u64,
+        mode: LogMode,
+    ) -> Result<Self> {
+        debug_assert!(capacity >= SEGMENT_HEADER_BYTES);
+        let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        Self::begin(Arc::clone(&file), path.clone(), header, capacity, mode).inspect_err(|_| {
+            // The first error is the one to report; a file without a header is swept up at the next open.
+            drop(fs.remove_file(&path));
+        })
+    }
+
+    fn begin(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        header: SegmentHeader,
+        capacity: u64,
+        mode: LogMode,
+    ) -> Result<Self> {
+        let first = RESERVE_BYTES_MIN.min(capacity);
+        let mapping = match mode {
+            LogMode::Plain => None,
+            LogMode::Mapped | LogMode::Auto => {
+                match file.allocate(0, first).and_then(|()| file.map(capacity)) {
+                    Ok(mapping) => Some(mapping),
+                    Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
+                        file.set_len(0).map_err(|error| Error::io("truncate", &path, error))?;
+                        None
+                    }
+                    Err(error) => return Err(Error::io("reserve and map", &path, error)),
+                }
+            }
+        };
+        let allocated = if mapping.is_some() { first } else { capacity };
+        let segment = Self {
+            header,
+            seed: header.seed(),
+            path,
+            file,
+            mapping,
+            capacity,
+            allocated: AtomicU64::new(allocated),
+            name_durable: AtomicBool::new(false),
+        };
+        segment.write(0, &header.encode())?;
+        Ok(segment)
+    }
+
+    /// Its header.
+    pub fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
+    /// Its file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes it can hold.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Whether records are copied into a mapping; otherwise each write is a system call that can fail.
+    pub fn is_mapped(&self) -> bool {
+        self.mapping.is_some()
+    }
+
+    /// The end of the range that may be written now.
+    pub fn allocated(&self) -> u64 {
+        self.allocated.load(Ordering::Acquire)
+    }
+
+    /// Reserves space up to at least `end`. One caller at a time. Blocks on the file system.
+    ///
+    /// # Errors
+    /// `NoSpace` or `Io`; the segment is unchanged and can go on with what it has.
+    pub fn reserve(&self, end: u64) -> Result<()> {
+        debug_assert!(end <= self.capacity);
+        let have = self.allocated();
+        if end <= have {
+            return Ok(());
+        }
+        let want = (have + have.min(RESERVE_STEP_MAX)).max(end).min(self.capacity);
+        self.file
+            .allocate(have, want - have)
+            .map_err(|error| Error::io("reserve space in", &self.path, error))?;
+        self.allocated.store(want, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes the record with `header`, `key` and stored value at `offset` of a mapped segment. The caller owns
+    /// that range, below [`allocated`](Self::allocated), alone.
+    pub fn write_record(&self, offset: u64, header: &RecordHeader, key: &[u8], stored: &[u8]) {
+        let mapping = self.mapping.as_ref().expect("plain segments are written by whole batches");
+        let head = header.encode(self.seed, offset, key);
+        let key_at = offset + RECORD_HEADER_BYTES as u64;
+        copy(&**mapping, self.allocated(), offset, &head);
+        copy(&**mapping, self.allocated(), key_at, key);
+        copy(&**mapping, self.allocated(), key_at + key.len() as u64, stored);
+    }
+
+    /// Appends the bytes of a record that will stand at `offset` to `out`, for [`write`](Self::write).
+    pub fn encode_record(
+        &self,
+        out: &mut Vec<u8>,
+        offset: u64,
+        header: &RecordHeader,
+        key: &[u8],
+        stored: &[u8],
+    ) {
+        out.extend_from_slice(&header.encode(self.seed, offset, key));
+        out.extend_from_slice(key);
+        out.extend_from_slice(stored);
+    }
+
+    /// Writes whole records at `offset`, whose range the caller owns alone.
+    ///
+    /// # Errors
+    /// Only a plain segment can fail, with `Io` or `NoSpace`; what then stands at `offset` is undefined and must
+    /// be overwritten by the next record.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        match &self.mapping {
+            Some(mapping) => {
+                copy(&**mapping, self.allocated(), offset, bytes);
+                Ok(())
+            }
+            None => self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.path, error)),
+        }
+    }
+
+    /// Makes everything written so far durable, and the segment's name.
+    ///
+    /// # Errors
+    /// `Io`. The caller must not try again, nor take anything written since the last success as durable.
+    pub fn sync(&self, fs: &dyn Fs) -> Result<()> {
+        self.file.sync_data().map_err(|error| Error::io("sync", &self.path, error))?;
+        if !self.name_durable.load(Ordering::Acquire) {
+            sync_parent(fs, &self.path)?;
+            self.name_durable.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+/// Copies into a mapped segment.
+fn copy(mapping: &dyn Mapping, allocated: u64, offset: u64, bytes: &[u8]) {
+    assert!(offset + bytes.len() as u64 <= allocated, "records are written inside the reserved range");
+    // SAFETY: the range lies below `allocated`, so inside mapping and file; the file is truncated only by
+    // `seal`, after the last writer; and each range has one owner, so nobody else touches these bytes.
+    unsafe { mapping.write(offset, bytes) }
+}
+
+/// Syncs the directory that holds `path`.
+pub fn sync_parent(fs: &dyn Fs, path: &Path) -> Result<()> {
+    let parent = path.parent().expect("segment files lie in the cube's directory");
+    fs.sync_dir(parent).map_err(|error| Error::io("sync", parent, error))
+}
+
+/// Seals a segment whose records end at `end` and whose writers are done: syncs it, writes the footer, cuts the
+/// file to its size, syncs again. Blocks on the device.
+///
+/// # Errors
+/// `Io`, `NoSpace`; `Corruption` when a record below `end` is not what was written.
+pub fn seal(
+    file: &dyn File,
+    path: &Path,
+    header: &SegmentHeader,
+    end: u64,
+    order: &KeyOrder,
+) -> Result<SegmentMeta> {
+    let seed = header.seed();
+    let io = |operation| move |error| Error::io(operation, path, error);
+    file.sync_data().map_err(io("sync"))?;
+    let footer = summarize(file, path, seed, end, order)?;
+    let bytes = footer.encode(seed);
+    file.write_at(&bytes, end).map_err(io("write the footer of"))?;
+    let file_bytes = end + bytes.len() as u64;
+    file.set_len(file_bytes).map_err(io("cut"))?;
+    file.sync_data().map_err(io("sync"))?;
+    Ok(meta_of(header.id, file_bytes, &footer))
+}
+
+/// What the manifest keeps of a sealed segment.
+pub fn meta_of(id: SegmentId, file_bytes: u64, footer: &Footer) -> SegmentMeta {
+    SegmentMeta {
+        id,
+        end: footer.records_end,
+        file_bytes,
+        value_records: footer.value_records,
+        value_record_bytes: footer.value_record_bytes,
+    }
+}
+
+/// The footer for the records below `end`.
+fn summarize(file: &dyn File, path: &Path, seed: Seed, end: u64, order: &KeyOrder) -> Result<Footer> {
+    let mut footer = Footer { records_end: end, ..Footer::default() };
+    let mut scanner = Scanner::new(file, path, seed, SEGMENT_HEADER_BYTES, end);
+    while let Some(record) = scanner.next(Values::Skip)? {
+        footer.offsets.push(u32::try_from(record.offset).expect("records begin in the first 4 GiB"));
+        if record.header.kind == RecordKind::Mark {
+            continue;
+        }
+        if record.header.kind == RecordKind::Put {
+            footer.value_records += 1;
+            footer.value_record_bytes += record.header.record_len();
+        }
+        if footer.smallest.as_deref().is_none_or(|key| order.compare_user(record.key, key).is_lt()) {
+            footer.smallest = Some(record.key.to_vec());
+        }
+        if footer.largest.as_deref().is_none_or(|key| order.compare_user(record.key, key).is_gt()) {
+            footer.largest = Some(record.key.to_vec());
+        }
+    }
+    match scanner.end() {
+        End::Limit => Ok(footer),
+        End::Blank { at } => Err(Error::corruption(path, *at, "a record", "zeros")),
+        End::Invalid { at, expected, found } => {
+            Err(Error::corruption(path, *at, expected.clone(), found.clone()))
+        }
+    }
+}
