@@ -3,8 +3,14 @@
 //! Ordinary builds get `parking_lot` locks and `std` atomics. Built with `--cfg shuttle` the same names are
 //! shuttle's, so that a test can explore the interleavings of code that is otherwise unchanged. Locks here do
 //! not poison: a panic inside the engine poisons the whole cube instead (see `cube::state`).
+//!
+//! Shuttle's atomics are larger than the integers they hold. Memory that is laid out by hand takes
+//! [`PlainAtomicU64`] instead and calls [`interleave`] before each access.
 
 pub use imp::*;
+
+/// An atomic of exactly eight bytes in every build.
+pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 
 #[cfg(not(shuttle))]
 mod imp {
@@ -16,6 +22,10 @@ mod imp {
     pub fn spin_hint() {
         std::hint::spin_loop();
     }
+
+    /// A point at which another thread may run first: before an access to a [`PlainAtomicU64`](super::PlainAtomicU64).
+    #[inline(always)]
+    pub fn interleave() {}
 
     /// How often a waiter may spin before it must park.
     pub const SPINS_MAX: u32 = 64;
@@ -94,7 +104,7 @@ mod imp {
             Self(shuttle::sync::Condvar::new())
         }
         /// Releases the lock, waits for a notification, takes the lock again.
-        pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) {
+        pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
             let inner = guard.0.take().expect("only a waiting condvar empties the guard");
             guard.0 = Some(self.0.wait(inner).expect("shuttle stops at the first panic"));
         }
@@ -123,6 +133,12 @@ mod imp {
     /// Under shuttle a busy wait must let another thread run.
     pub fn spin_hint() {
         shuttle::thread::yield_now();
+    }
+
+    /// Lets shuttle choose who runs next, as each of its own atomics does. Not a yield: schedulers take a
+    /// yield as a wish to run last.
+    pub fn interleave() {
+        AtomicBool::new(false).load(Ordering::SeqCst);
     }
 
     /// Under shuttle there is no point in spinning: park at once.

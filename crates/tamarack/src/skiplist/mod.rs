@@ -1,1 +1,251 @@
-//! An arena skiplist with concurrent inserts.
+//! An arena skiplist: sorted entries with concurrent inserts, no deletions, and readers that never wait.
+//!
+//! A list owns its order and the arena that holds all entries; it never grows beyond the capacity it was made
+//! with, and frees everything at once. Any number of threads may insert and read at the same time without
+//! locks. A reader sees every insert that completed before its call, and perhaps some that run beside it; no
+//! entry it has seen ever moves, changes or goes away.
+//!
+//! Beside each link lies the *code* of the next node's key ([`Order::code`]), so that most steps of a search
+//! compare two integers at hand instead of fetching a key. An insert searches downwards, then links its node
+//! upwards from level 0, each level by one compare-and-swap; when another thread was faster it searches on
+//! from where it stands, for nodes never leave. The memtable is the only user.
+//!
+//! The files: `arena` hands out memory; `node` lays out nodes and links in it, and is where soundness is
+//! argued; `tails` remembers the ends of levels; this file searches and inserts, all in safe code; `cursor`
+//! is a position that owns its list.
+
+mod arena;
+mod cursor;
+mod node;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
+mod tails;
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+use std::cmp;
+
+pub use self::cursor::ListCursor;
+pub use self::node::Node;
+
+use self::arena::WORD_BYTES;
+use self::node::{Edge, HEIGHT_MAX, Nodes, Slot, node_words};
+use self::tails::Tails;
+use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
+
+/// A total order of keys, with an integer summary of it.
+pub trait Order: Send + Sync {
+    /// The order of two keys.
+    fn compare(&self, left: &[u8], right: &[u8]) -> cmp::Ordering;
+
+    /// A number that never decreases from a key to a greater one. Searches compare keys in full only where
+    /// the codes are equal, so the more keys it tells apart the better.
+    fn code(&self, key: &[u8]) -> u32;
+}
+
+/// Entries sorted by key; see the [module](self).
+#[derive(Debug)]
+pub struct SkipList<O> {
+    order: O,
+    nodes: Nodes,
+    tails: Tails,
+    /// Levels that may have a node; the ones above are empty.
+    height: AtomicUsize,
+    entries: AtomicU64,
+}
+
+impl<O: Order> SkipList<O> {
+    /// An empty list for entries of altogether `capacity_bytes`, as [`entry_bytes_max`](Self::entry_bytes_max)
+    /// counts them.
+    pub fn new(order: O, capacity_bytes: usize) -> Self {
+        Self {
+            order,
+            nodes: Nodes::new(capacity_bytes.div_ceil(WORD_BYTES)),
+            tails: Tails::new(),
+            height: AtomicUsize::new(1),
+            entries: AtomicU64::new(0),
+        }
+    }
+
+    /// The most bytes of capacity that an entry takes, with the tallest tower.
+    pub fn entry_bytes_max(key_bytes: usize, payload_bytes: usize) -> usize {
+        node_words(HEIGHT_MAX, key_bytes, payload_bytes) * WORD_BYTES
+    }
+
+    /// Bytes of the capacity that inserts have taken, including those still under way.
+    pub fn used_bytes(&self) -> usize {
+        self.nodes.used_words() * WORD_BYTES
+    }
+
+    /// Entries, including those whose insert is still under way.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> &O {
+        &self.order
+    }
+
+    /// Inserts an entry whose key is the two pieces one after the other.
+    ///
+    /// # Panics
+    /// When the list has an equal key, or no room: the caller's numbering and reservations rule out both.
+    pub fn insert(&self, key: [&[u8]; 2], payload: &[u8]) {
+        let ordinal = self.entries.fetch_add(1, Ordering::Relaxed);
+        let top = self.nodes.create(tower_height(ordinal), key, payload);
+        let key = top.node().key();
+        let code = self.order.code(key);
+        let is_before = |edge: Edge<'_>| {
+            self.compare(edge, code, |other| {
+                let order = self.order.compare(other, key);
+                assert!(order.is_ne(), "no two entries of a list have equal keys");
+                order
+            })
+            .is_lt()
+        };
+        let mut previous = std::array::from_fn(|level| self.nodes.head(level));
+        if !self.append_after(top, is_before, &mut previous) {
+            self.descend(is_before, |slot| previous[slot.level()] = slot);
+        }
+        self.height.fetch_max(top.level() + 1, Ordering::Relaxed);
+        for (level, from) in previous.into_iter().enumerate().take(top.level() + 1) {
+            self.link(top.at_level(level), code, from, is_before);
+        }
+    }
+
+    /// The first entry.
+    pub fn first(&self) -> Option<Node<'_>> {
+        self.nodes.head(0).load().node()
+    }
+
+    /// The last entry.
+    pub fn last(&self) -> Option<Node<'_>> {
+        self.entry(self.descend(|_| true, |_| ()).0)
+    }
+
+    /// The first entry with a key at or after `key`.
+    pub fn seek_ge(&self, key: &[u8]) -> Option<Node<'_>> {
+        self.seek_ge_by(self.order.code(key), |other| self.order.compare(other, key))
+    }
+
+    /// The first entry that does not compare less: `compare` is the order of its argument and the key sought,
+    /// whose code is `code`. For callers that do not have that key in one piece.
+    pub fn seek_ge_by(&self, code: u32, compare: impl Fn(&[u8]) -> cmp::Ordering) -> Option<Node<'_>> {
+        self.descend(|edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
+    }
+
+    /// The last entry with a key before `key`.
+    pub fn seek_lt(&self, key: &[u8]) -> Option<Node<'_>> {
+        let code = self.order.code(key);
+        let is_before =
+            |edge: Edge<'_>| self.compare(edge, code, |other| self.order.compare(other, key)).is_lt();
+        self.entry(self.descend(is_before, |_| ()).0)
+    }
+
+    /// The order of the key that `edge` points at and a key with `code`; `full` compares with that key when
+    /// the codes do not tell.
+    #[inline]
+    fn compare(&self, edge: Edge<'_>, code: u32, full: impl Fn(&[u8]) -> cmp::Ordering) -> cmp::Ordering {
+        edge.code().cmp(&code).then_with(|| match edge.node() {
+            Some(node) => full(node.key()),
+            None => cmp::Ordering::Greater,
+        })
+    }
+
+    /// The entry whose tower `slot` belongs to, unless that is the head.
+    fn entry<'a>(&'a self, slot: Slot<'a>) -> Option<Node<'a>> {
+        let node = slot.node();
+        (node.place() != self.nodes.head(0).node().place()).then_some(node)
+    }
+
+    /// Goes down all levels, on each as far as `is_before` holds, and calls `leave` with the place reached on
+    /// each. Returns the slot of the last entry before, and where it points.
+    #[inline]
+    fn descend<'a>(
+        &'a self,
+        is_before: impl Fn(Edge<'a>) -> bool,
+        mut leave: impl FnMut(Slot<'a>),
+    ) -> (Slot<'a>, Edge<'a>) {
+        let mut slot = self.nodes.head(self.height.load(Ordering::Relaxed) - 1);
+        let mut beyond = None;
+        loop {
+            let (last, next) = walk(slot, beyond, &is_before);
+            leave(last);
+            match last.down() {
+                Some(lower) => (slot, beyond) = (lower, Some(next)),
+                None => return (last, next),
+            }
+        }
+    }
+
+    /// If the new node of `top` goes behind the last entry, fills in `previous` for its levels without a
+    /// search and returns true.
+    fn append_after<'a>(
+        &'a self,
+        top: Slot<'a>,
+        is_before: impl Fn(Edge<'a>) -> bool,
+        previous: &mut [Slot<'a>; HEIGHT_MAX],
+    ) -> bool {
+        let last = self.tails.load(&self.nodes, 0);
+        let Some(last_slot) = last.target().filter(|_| is_before(last)) else { return false };
+        previous[0] = last_slot;
+        for (level, slot) in previous.iter_mut().enumerate().take(top.level() + 1).skip(1) {
+            *slot = self.tails.load(&self.nodes, level).target().unwrap_or(*slot);
+        }
+        // After the tails of the other levels: were one of them behind `last`, then something would follow
+        // `last` by now. That they are not at the end of their level does no harm.
+        last_slot.load().is_end()
+    }
+
+    /// Links `slot` into its level, at the place found by walking on from `from`.
+    fn link<'a>(
+        &'a self,
+        slot: Slot<'a>,
+        code: u32,
+        mut from: Slot<'a>,
+        is_before: impl Fn(Edge<'a>) -> bool,
+    ) {
+        let this = slot.as_target(code);
+        loop {
+            let (last, next) = walk(from, None, &is_before);
+            slot.prepare(next);
+            if last.publish(next, this) {
+                if next.is_end() {
+                    self.tails.store(this);
+                }
+                return;
+            }
+            from = last;
+        }
+    }
+}
+
+/// Goes along the level of `from` as far as `is_before` holds. Returns the slot of the last entry for which it
+/// does, and where that points. A node already known to lie `beyond` is not compared again.
+#[inline]
+fn walk<'a>(
+    from: Slot<'a>,
+    beyond: Option<Edge<'a>>,
+    is_before: &impl Fn(Edge<'a>) -> bool,
+) -> (Slot<'a>, Edge<'a>) {
+    let mut slot = from;
+    loop {
+        let next = slot.load();
+        let Some(target) = next.target() else { return (slot, next) };
+        if beyond.is_some_and(|beyond| beyond.same_target(next)) || !is_before(next) {
+            return (slot, next);
+        }
+        slot = target;
+    }
+}
+
+/// The height of the tower of the `ordinal`-th insert: each level has about a quarter of the nodes of the one
+/// below. The ordinal is scrambled (the finalizer of SplitMix64), so that no order of keys lines up with it.
+fn tower_height(ordinal: u64) -> usize {
+    let mut bits = ordinal.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^= bits >> 31;
+    (1 + bits.trailing_zeros() as usize / 2).min(HEIGHT_MAX)
+}

@@ -1,0 +1,82 @@
+//! One zeroed piece of memory that nodes are cut from, in words of eight bytes.
+//!
+//! The arena knows nothing of what lies in a word. It hands out every word at most once, never takes one back,
+//! and never moves: a pointer into it lives as long as the arena. Untouched pages cost no memory, because the
+//! operating system supplies zeroed pages on first touch.
+
+#![expect(unsafe_code, reason = "the arena owns raw memory")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+use crate::base::sync::{AtomicU64, Ordering};
+
+/// Bytes in a word: the unit of places and the alignment of nodes.
+pub(super) const WORD_BYTES: usize = 8;
+
+/// The most words an arena can have: places are 32-bit word numbers, so 32 GiB.
+const WORDS_MAX: usize = u32::MAX as usize;
+
+/// Memory of a fixed capacity, handed out front to back. Any thread may allocate; no locks.
+#[derive(Debug)]
+pub(super) struct Arena {
+    base: NonNull<u8>,
+    words: usize,
+    allocated: AtomicU64,
+}
+
+// SAFETY: the arena owns its memory alone, and no part of it belongs to a particular thread.
+unsafe impl Send for Arena {}
+
+// SAFETY: through a shared arena one can only take words that nobody else has taken, by an atomic counter;
+// access to the memory behind a place is the business of `Node`, which says why it is sound.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena of `words` zeroed words.
+    pub(super) fn new(words: usize) -> Self {
+        assert!((1..=WORDS_MAX).contains(&words), "an arena has 1 to {WORDS_MAX} words, not {words}");
+        let layout = Self::layout(words);
+        // SAFETY: the layout has a size above zero, for there is at least one word.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(base) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        Self { base, words, allocated: AtomicU64::new(0) }
+    }
+
+    /// Takes `words` words that nobody else has and returns the first one's place.
+    ///
+    /// # Panics
+    /// When the arena is full: whoever inserts must have made sure of the room.
+    pub(super) fn allocate(&self, words: usize) -> u32 {
+        let first = self.allocated.fetch_add(words as u64, Ordering::Relaxed);
+        let fits = first.checked_add(words as u64).is_some_and(|end| end <= self.words as u64);
+        assert!(
+            fits,
+            "room in an arena is reserved before it is used: {words} words at {first} of {}",
+            self.words
+        );
+        u32::try_from(first).expect("an arena has at most 2^32 - 1 words")
+    }
+
+    /// Words handed out so far.
+    pub(super) fn allocated_words(&self) -> usize {
+        usize::try_from(self.allocated.load(Ordering::Relaxed)).expect("an arena has at most 2^32 - 1 words")
+    }
+
+    /// The address of `word`, valid for the memory of the whole arena.
+    pub(super) fn address(&self, word: u32) -> *mut u8 {
+        debug_assert!((word as usize) < self.words);
+        self.base.as_ptr().wrapping_add(word as usize * WORD_BYTES)
+    }
+
+    fn layout(words: usize) -> Layout {
+        Layout::from_size_align(words * WORD_BYTES, WORD_BYTES).expect("32 GiB is below the largest layout")
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated `base` with this very layout, and nothing else frees it.
+        unsafe { dealloc(self.base.as_ptr(), Self::layout(self.words)) };
+    }
+}
