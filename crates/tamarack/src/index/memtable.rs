@@ -1,0 +1,373 @@
+//! The memtable: the newest entries of the index, in memory.
+//!
+//! Entries lie in a skiplist under their internal keys, so that all versions of a user key stand together, the
+//! newest first. Any number of threads insert and read at once without locks. The memtable never grows past
+//! the capacity it was made with: whoever inserts reserves room beforehand, under the commit lock, and freezes
+//! the memtable when none is left. It never touches the log: its entries were made durable there before (I-01).
+//!
+//! Callers: `cube::commit` inserts, `cube::read` and iterators read, a flush walks it into a table.
+
+use std::cmp;
+
+use crate::base::error::Result;
+use crate::base::ids::Sequence;
+use crate::base::keys::{
+    EntryKind, KeyOrder, TRAILER_BYTES, split_internal_key, trailer, trailer_kind, trailer_sequence, user_key,
+};
+use crate::base::sync::{Arc, AtomicU64, Ordering};
+use crate::skiplist::{ListCursor, Node, Order, SkipList};
+
+use super::cursor::Cursor;
+
+/// Sorted entries in memory; see the [module](self).
+#[derive(Debug)]
+pub struct Memtable {
+    list: Arc<SkipList<CodedOrder>>,
+    capacity_bytes: usize,
+    deletes: AtomicU64,
+}
+
+/// What a memtable knows about a user key at some sequence number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemtableEntry<'a> {
+    /// The operation that wrote it.
+    pub sequence: Sequence,
+    /// What it did.
+    pub kind: EntryKind,
+    /// The value or the pointer, or nothing for a deletion.
+    pub payload: &'a [u8],
+}
+
+impl Memtable {
+    /// An empty memtable for entries of altogether `capacity_bytes`, as
+    /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys begin with
+    /// `common_prefix`, and right with any: take [`key_prefix`](Self::key_prefix) of the one before.
+    pub fn new(order: KeyOrder, capacity_bytes: usize, common_prefix: &[u8]) -> Self {
+        let order = CodedOrder { order, common_prefix: common_prefix.into() };
+        Self {
+            list: Arc::new(SkipList::new(order, capacity_bytes)),
+            capacity_bytes,
+            deletes: AtomicU64::new(0),
+        }
+    }
+
+    /// The most bytes of capacity that an entry takes. Nine in ten take a good 80 bytes less: room reserved
+    /// for inserts that have returned should be counted by [`memory_bytes`](Self::memory_bytes) instead.
+    pub fn entry_bytes_max(user_key_bytes: usize, payload_bytes: usize) -> usize {
+        SkipList::<CodedOrder>::entry_bytes_max(user_key_bytes + TRAILER_BYTES, payload_bytes)
+    }
+
+    /// Inserts what the operation numbered `sequence` did to `user_key`.
+    ///
+    /// # Panics
+    /// When the key already has an entry of that number and kind, or the memtable has no room: both are ruled
+    /// out by the commit path.
+    pub fn insert(&self, user_key: &[u8], sequence: Sequence, kind: EntryKind, payload: &[u8]) {
+        let trailer = trailer(sequence, kind).to_le_bytes();
+        self.list.insert([user_key, &trailer], payload);
+        if kind == EntryKind::Delete {
+            self.deletes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The newest version of `user_key` written at or before `sequence`.
+    pub fn get(&self, user_key: &[u8], sequence: Sequence) -> Option<MemtableEntry<'_>> {
+        let order = self.list.order();
+        let sought = trailer(sequence, EntryKind::SEEK);
+        let node = self.list.seek_ge_by(order.user_key_code(user_key), |other| {
+            let (other_key, other_trailer) = split(other);
+            order.order.compare_user(other_key, user_key).then(sought.cmp(&other_trailer))
+        })?;
+        let (found_key, found) = split(node.key());
+        order.order.compare_user(found_key, user_key).is_eq().then(|| MemtableEntry {
+            sequence: trailer_sequence(found),
+            kind: trailer_kind(found).expect("a memtable holds only keys built from a kind"),
+            payload: node.payload(),
+        })
+    }
+
+    /// A cursor over all entries, which keeps them alive. It also meets entries inserted after its creation.
+    pub fn cursor(&self) -> MemtableCursor {
+        MemtableCursor { position: ListCursor::new(Arc::clone(&self.list)) }
+    }
+
+    /// Bytes of the capacity that inserts have taken.
+    pub fn memory_bytes(&self) -> usize {
+        self.list.used_bytes()
+    }
+
+    /// Bytes that all entries may take together.
+    pub fn capacity(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// Entries, deletions included, and those whose insert is under way.
+    pub fn entries(&self) -> u64 {
+        self.list.entries()
+    }
+
+    /// Entries that are deletions.
+    pub fn deletes(&self) -> u64 {
+        self.deletes.load(Ordering::Relaxed)
+    }
+
+    /// Whether a reader finds no entry.
+    pub fn is_empty(&self) -> bool {
+        self.list.first().is_none()
+    }
+
+    /// The longest common prefix of the first and the last user key; with the order of bytes, of all.
+    pub fn key_prefix(&self) -> Vec<u8> {
+        let (Some(first), Some(last)) = (self.list.first(), self.list.last()) else { return Vec::new() };
+        let (first, last) = (user_key(first.key()), user_key(last.key()));
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        first[..shared].to_vec()
+    }
+}
+
+/// A cursor over a memtable. It never fails.
+#[derive(Debug)]
+pub struct MemtableCursor {
+    position: ListCursor<CodedOrder>,
+}
+
+impl MemtableCursor {
+    fn node(&self) -> Node<'_> {
+        self.position.node().expect("key, payload, next and prev are called only on a valid cursor")
+    }
+}
+
+impl Cursor for MemtableCursor {
+    fn valid(&self) -> bool {
+        self.position.node().is_some()
+    }
+
+    fn seek_to_first(&mut self) -> Result<()> {
+        self.position.seek_to_first();
+        Ok(())
+    }
+
+    fn seek_to_last(&mut self) -> Result<()> {
+        self.position.seek_to_last();
+        Ok(())
+    }
+
+    fn seek(&mut self, target: &[u8]) -> Result<()> {
+        self.position.seek_ge(target);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<()> {
+        self.position.next();
+        Ok(())
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.position.prev();
+        Ok(())
+    }
+
+    fn key(&self) -> &[u8] {
+        self.node().key()
+    }
+
+    fn payload(&self) -> &[u8] {
+        self.node().payload()
+    }
+}
+
+/// The order of internal keys, with codes made of the four bytes that tell most user keys apart: those after
+/// the prefix that most of them share.
+#[derive(Debug)]
+struct CodedOrder {
+    order: KeyOrder,
+    common_prefix: Box<[u8]>,
+}
+
+impl CodedOrder {
+    /// 0 before all keys with the prefix, the largest number after them, in between the next four bytes.
+    /// Keys that are not in the order of bytes all have the same code.
+    fn user_key_code(&self, user_key: &[u8]) -> u32 {
+        if !self.order.is_bytewise() {
+            return 0;
+        }
+        let prefix = &self.common_prefix[..];
+        let (front, rest) = user_key.split_at(prefix.len().min(user_key.len()));
+        match front.cmp(prefix) {
+            cmp::Ordering::Less => 0,
+            cmp::Ordering::Greater => u32::MAX,
+            cmp::Ordering::Equal => leading_number(rest).clamp(1, u32::MAX - 1),
+        }
+    }
+}
+
+impl Order for CodedOrder {
+    fn compare(&self, left: &[u8], right: &[u8]) -> cmp::Ordering {
+        self.order.compare(left, right)
+    }
+
+    fn code(&self, key: &[u8]) -> u32 {
+        self.user_key_code(user_key(key))
+    }
+}
+
+/// The first four bytes as a big-endian number, as if zeros followed the last.
+fn leading_number(bytes: &[u8]) -> u32 {
+    if let Some(first) = bytes.first_chunk() {
+        return u32::from_be_bytes(*first);
+    }
+    let mut first = [0; 4];
+    first[..bytes.len()].copy_from_slice(bytes);
+    u32::from_be_bytes(first)
+}
+
+fn split(internal_key: &[u8]) -> (&[u8], u64) {
+    split_internal_key(internal_key).expect("a memtable holds only keys with a trailer")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::comparator::{Bytewise, Comparator};
+    use crate::base::keys::{put_internal_key, seek_key};
+
+    /// Bytes in descending order.
+    #[derive(Debug)]
+    struct Descending;
+
+    impl Comparator for Descending {
+        fn name(&self) -> &str {
+            "test.Descending"
+        }
+
+        fn compare(&self, left: &[u8], right: &[u8]) -> cmp::Ordering {
+            right.cmp(left)
+        }
+    }
+
+    fn orders() -> [KeyOrder; 2] {
+        [KeyOrder::new(Arc::new(Bytewise)), KeyOrder::new(Arc::new(Descending))]
+    }
+
+    fn kind() -> impl Strategy<Value = EntryKind> {
+        prop_oneof![Just(EntryKind::Delete), Just(EntryKind::Inline), Just(EntryKind::Pointer)]
+    }
+
+    /// Short keys over few bytes, so that versions pile up and prefixes match.
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop_oneof![Just(0_u8), Just(b'a'), Just(b'b'), Just(255)], 0..7)
+    }
+
+    fn internal(key: &[u8], sequence: u64, kind: EntryKind) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_internal_key(&mut out, key, Sequence(sequence), kind);
+        out
+    }
+
+    fn walk(
+        cursor: &mut MemtableCursor,
+        step: fn(&mut MemtableCursor) -> Result<()>,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut entries = Vec::new();
+        while cursor.valid() {
+            entries.push((cursor.key().to_vec(), cursor.payload().to_vec()));
+            step(cursor)?;
+        }
+        Ok(entries)
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_history(
+            operations in prop::collection::vec((key(), kind(), prop::collection::vec(any::<u8>(), 0..16)), 0..80),
+            probes in prop::collection::vec((key(), 0_u64..90), 1..40),
+            prefix in key(),
+        ) {
+            for order in orders() {
+                let capacity = operations.iter()
+                    .map(|(key, _, payload)| Memtable::entry_bytes_max(key.len(), payload.len())).sum();
+                let memtable = Memtable::new(order.clone(), capacity, &prefix);
+                let mut history = BTreeMap::new();
+                let mut sorted = Vec::new();
+                for (sequence, (key, kind, payload)) in (1_u64..).zip(&operations) {
+                    memtable.insert(key, Sequence(sequence), *kind, payload);
+                    history.insert((&key[..], sequence), (*kind, &payload[..]));
+                    sorted.push((internal(key, sequence, *kind), payload.clone()));
+                }
+                sorted.sort_by(|left, right| order.compare(&left.0, &right.0));
+
+                for (key, sequence) in &probes {
+                    let expected = history.range((&key[..], 0)..=(&key[..], *sequence)).next_back()
+                        .map(|(&(_, sequence), &(kind, payload))| MemtableEntry {
+                            sequence: Sequence(sequence), kind, payload,
+                        });
+                    prop_assert_eq!(memtable.get(key, Sequence(*sequence)), expected);
+                }
+
+                let mut cursor = memtable.cursor();
+                prop_assert!(!cursor.valid());
+                cursor.seek_to_first()?;
+                prop_assert_eq!(walk(&mut cursor, Cursor::next)?, &sorted[..]);
+                for (key, sequence) in &probes {
+                    let target = seek_key(key, Sequence(*sequence));
+                    cursor.seek(&target)?;
+                    let from = sorted.partition_point(|(key, _)| order.compare(key, &target).is_lt());
+                    prop_assert_eq!(walk(&mut cursor, Cursor::next)?, &sorted[from..]);
+                }
+                cursor.seek_to_last()?;
+                sorted.reverse();
+                prop_assert_eq!(walk(&mut cursor, Cursor::prev)?, sorted);
+
+                let deletes = operations.iter().filter(|(_, kind, _)| *kind == EntryKind::Delete).count();
+                prop_assert_eq!(memtable.deletes(), deletes as u64);
+                prop_assert_eq!(memtable.entries(), operations.len() as u64);
+                prop_assert_eq!(memtable.is_empty(), operations.is_empty());
+                prop_assert!(memtable.memory_bytes() <= memtable.capacity());
+                let prefix = memtable.key_prefix();
+                if order.is_bytewise() {
+                    prop_assert!(operations.iter().all(|(key, _, _)| key.starts_with(&prefix)));
+                }
+            }
+        }
+
+        #[test]
+        fn codes_never_decrease(a in key(), b in key(), prefix in key()) {
+            let [bytewise, _] = orders();
+            let order = CodedOrder { order: bytewise, common_prefix: prefix.into() };
+            let (low, high) = if a <= b { (a, b) } else { (b, a) };
+            prop_assert!(order.user_key_code(&low) <= order.user_key_code(&high));
+        }
+    }
+
+    #[test]
+    fn the_prefix_of_one_memtable_serves_the_next() {
+        let [order, _] = orders();
+        let memtable = Memtable::new(order.clone(), 4096, b"");
+        assert_eq!(memtable.key_prefix(), b"");
+        for (sequence, key) in (1..).zip(["user000017", "user000091", "user000055"]) {
+            memtable.insert(key.as_bytes(), Sequence(sequence), EntryKind::Inline, b"v");
+        }
+        assert_eq!(memtable.key_prefix(), b"user0000");
+        let next = CodedOrder { order, common_prefix: memtable.key_prefix().into() };
+        assert_eq!(next.user_key_code(b"user000055"), u32::from_be_bytes(*b"55\0\0"));
+        assert_eq!(next.user_key_code(b"user0000"), 1);
+        assert_eq!(next.user_key_code(b"user"), 0);
+        assert_eq!(next.user_key_code(b"user0001"), u32::MAX);
+    }
+
+    #[test]
+    fn a_cursor_keeps_the_entries() -> Result<()> {
+        let [order, _] = orders();
+        let memtable = Memtable::new(order, 4096, b"");
+        memtable.insert(b"k", Sequence(7), EntryKind::Inline, b"v");
+        let mut cursor = memtable.cursor();
+        drop(memtable);
+        cursor.seek_to_first()?;
+        assert_eq!((cursor.key(), cursor.payload()), (&internal(b"k", 7, EntryKind::Inline)[..], &b"v"[..]));
+        Ok(())
+    }
+}
