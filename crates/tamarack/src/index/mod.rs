@@ -1,5 +1,7 @@
 //! The index: sorted user keys with pointers into the value log, in memtables and tables of seven levels.
 
+pub mod cache;
 pub mod cursor;
 pub mod memtable;
 pub mod merge;
+pub mod table;

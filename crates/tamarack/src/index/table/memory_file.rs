@@ -1,0 +1,151 @@
+//! Files in memory for the tests of tables and caches.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::base::sync::{Arc, Mutex};
+use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping};
+
+/// A file in memory.
+#[derive(Debug, Default)]
+pub struct MemoryFile {
+    bytes: Mutex<Vec<u8>>,
+    reads: Mutex<u64>,
+    synced: Mutex<bool>,
+}
+
+impl MemoryFile {
+    /// A file that holds `bytes`.
+    pub fn with(bytes: Vec<u8>) -> Arc<Self> {
+        Arc::new(Self { bytes: Mutex::new(bytes), ..Self::default() })
+    }
+
+    /// What it holds.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().clone()
+    }
+
+    /// How often it was read.
+    pub fn reads(&self) -> u64 {
+        *self.reads.lock()
+    }
+
+    /// Whether everything written has been synced.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.lock()
+    }
+}
+
+fn unsupported<T>() -> io::Result<T> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+impl File for MemoryFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        *self.reads.lock() += 1;
+        let bytes = self.bytes.lock();
+        let rest = bytes.get(offset as usize..).unwrap_or_default();
+        let len = rest.len().min(buf.len());
+        buf[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        let mut bytes = self.bytes.lock();
+        let end = offset as usize + buf.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[offset as usize..end].copy_from_slice(buf);
+        *self.synced.lock() = false;
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes.lock().len() as u64)
+    }
+
+    fn allocated_bytes(&self) -> io::Result<u64> {
+        self.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.bytes.lock().resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn allocate(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        *self.synced.lock() = true;
+        Ok(())
+    }
+
+    fn advise(&self, _access: Access) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn map(&self, _len: u64) -> io::Result<Arc<dyn Mapping>> {
+        unsupported()
+    }
+}
+
+/// Files in memory that can be opened for reading.
+#[derive(Debug, Default)]
+pub struct MemoryFs {
+    /// The files.
+    pub files: Mutex<BTreeMap<PathBuf, Arc<MemoryFile>>>,
+    /// How often one was opened.
+    pub opens: Mutex<u64>,
+}
+
+impl Fs for MemoryFs {
+    fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        *self.opens.lock() += 1;
+        let file = self.files.lock().get(path).cloned().ok_or(io::ErrorKind::NotFound)?;
+        Ok(file)
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_read(path)
+    }
+
+    fn create_new(&self, _path: &Path) -> io::Result<Arc<dyn File>> {
+        unsupported()
+    }
+
+    fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn remove_file(&self, _path: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn create_dir_all(&self, _path: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn remove_dir(&self, _path: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn list(&self, _path: &Path) -> io::Result<Vec<String>> {
+        unsupported()
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.files.lock().contains_key(path))
+    }
+
+    fn sync_dir(&self, _path: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
+    fn lock_dir(&self, _path: &Path, _mode: LockMode) -> io::Result<Box<dyn DirLock>> {
+        unsupported()
+    }
+}

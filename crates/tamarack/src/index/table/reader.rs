@@ -1,0 +1,330 @@
+//! Reads one table: point lookups, sizes, references; [`TableCursor`] walks over it. Shared by any number of
+//! threads; all state but the block cache is fixed when the table is opened. The top of the index and the filter
+//! stay in memory, so that a lookup reads at most one index partition and one data block.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::path::PathBuf;
+
+use super::block::{Block, Target};
+use super::builder::TableSummary;
+use super::cursor::TableCursor;
+use super::filter::Filter;
+use super::format::{BlockHandle, Footer, IndexEntry, Properties, decode_pointer, payload_fits};
+use super::references::ReferenceReader;
+use super::source::{BlockSource, ReadAhead};
+use super::verify::{self, VerifyReport};
+use super::{TableOptions, hash_user_key};
+use crate::base::error::{Error, Result};
+use crate::base::ids::{Sequence, TableId};
+use crate::base::keys::{self, EntryKind, KeyOrder};
+use crate::base::pointer::ValuePointer;
+use crate::base::sync::Arc;
+use crate::env::{Access, File};
+use crate::index::cache::{BlockCache, BlockKey};
+
+/// What a lookup found.
+#[derive(Debug)]
+pub struct TableEntry {
+    /// The sequence number of the operation that wrote it.
+    pub sequence: Sequence,
+    /// What it says about the key.
+    pub payload: TablePayload,
+}
+
+/// What an entry says about its key.
+#[derive(Debug)]
+pub enum TablePayload {
+    /// It was deleted.
+    Delete,
+    /// Its value.
+    Inline(BlockSlice),
+    /// Where its value is.
+    Pointer(ValuePointer),
+}
+
+impl TableEntry {
+    /// The entry's kind.
+    pub fn kind(&self) -> EntryKind {
+        match self.payload {
+            TablePayload::Delete => EntryKind::Delete,
+            TablePayload::Inline(_) => EntryKind::Inline,
+            TablePayload::Pointer(_) => EntryKind::Pointer,
+        }
+    }
+}
+
+/// Bytes of a block, which stays in memory with them.
+#[derive(Clone)]
+pub struct BlockSlice {
+    block: Arc<Block>,
+    range: Range<usize>,
+}
+
+impl Deref for BlockSlice {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.block.bytes(self.range.clone())
+    }
+}
+
+impl fmt::Debug for BlockSlice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// What a block is read for, which decides which counter counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockUse {
+    /// An index partition.
+    Index,
+    /// A data block.
+    Data,
+}
+
+/// An open table.
+#[derive(Debug)]
+pub struct TableReader {
+    source: BlockSource,
+    id: TableId,
+    options: TableOptions,
+    footer: Footer,
+    properties: Properties,
+    top: Arc<Block>,
+    filter: Option<Filter>,
+    hashes_keys: bool,
+    cache: Arc<BlockCache>,
+}
+
+impl TableReader {
+    /// Opens table `id` in `file`, which lies at `path`.
+    ///
+    /// # Errors
+    /// Corruption if footer, properties, filter or the top of the index are damaged; `Unsupported` for another
+    /// version of the format; `InvalidArgument` if it was written in another order of keys.
+    pub fn open(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        id: TableId,
+        options: &TableOptions,
+        cache: Arc<BlockCache>,
+    ) -> Result<Self> {
+        let (source, footer) = BlockSource::open(file, path, options.seed(id))?;
+        // Advice changes no result: a file system that takes none reads ahead more than it should.
+        source.file().advise(Access::Random).ok();
+        let properties = Properties::decode(&source.read(footer.properties)?).ok_or_else(|| {
+            source.corruption(footer.properties.offset, "the properties of a table", "bytes that encode none")
+        })?;
+        let name = options.order.comparator().name();
+        if properties.comparator != name.as_bytes() {
+            return Err(Error::invalid_argument(format!(
+                "{} is ordered by {}, not by {name}",
+                source.path().display(),
+                String::from_utf8_lossy(&properties.comparator)
+            )));
+        }
+        let top = Block::new(source.read(footer.top_index)?)
+            .map_err(|damage| source.damaged(footer.top_index.offset, damage))?;
+        let hashes_keys = options.hashes_keys();
+        let filter = if footer.filter == BlockHandle::default() || !hashes_keys {
+            None
+        } else {
+            let filter = Filter::decode(&source.read(footer.filter)?);
+            Some(filter.ok_or_else(|| {
+                source.corruption(footer.filter.offset, "a filter", "bytes that encode none")
+            })?)
+        };
+        let options = options.clone();
+        Ok(Self { source, id, options, footer, properties, top: Arc::new(top), filter, hashes_keys, cache })
+    }
+
+    /// The newest version of `user_key` at or before `sequence`. Reads at most two blocks, and keeps them in the
+    /// cache if `fill_cache`.
+    pub fn get(&self, user_key: &[u8], sequence: Sequence, fill_cache: bool) -> Result<Option<TableEntry>> {
+        let hash = if self.hashes_keys { hash_user_key(user_key) } else { 0 };
+        if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
+            return Ok(None);
+        }
+        let target = Target { user_key, trailer: keys::trailer(sequence, EntryKind::SEEK) };
+        let Some(entry) = self.find_data_block(target, fill_cache)? else { return Ok(None) };
+        let offset = entry.handle.offset;
+        let block = self.block(entry.handle, BlockUse::Data, fill_cache)?;
+        let found = match block.find(self.order(), target, hash) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(damage) => return Err(self.source.damaged(offset, damage)),
+        };
+        let payload = match keys::trailer_kind(found.trailer) {
+            Some(EntryKind::Delete) if found.payload.is_empty() => TablePayload::Delete,
+            Some(EntryKind::Inline) => TablePayload::Inline(BlockSlice { block, range: found.payload }),
+            Some(EntryKind::Pointer) => TablePayload::Pointer(self.pointer(offset, &block, found.payload)?),
+            _ => return Err(self.bad_payload(offset, found.payload.start)),
+        };
+        Ok(Some(TableEntry { sequence: keys::trailer_sequence(found.trailer), payload }))
+    }
+
+    /// A cursor over all entries. With `fill_cache` its blocks stay in the cache; without, it reads ahead of
+    /// itself, as compactions want.
+    pub fn cursor(table: &Arc<Self>, fill_cache: bool) -> TableCursor {
+        TableCursor::new(Arc::clone(table), fill_cache)
+    }
+
+    /// About how many bytes of the file, and of log records that entries point to, lie before `internal_key`.
+    pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<(u64, u64)> {
+        let entry = self.find_data_block(Target::new(internal_key), true)?;
+        Ok(entry.map_or((self.properties.data_bytes, self.properties.value_bytes), |entry| {
+            (entry.handle.offset, entry.value_bytes_before)
+        }))
+    }
+
+    /// For every segment of the log that entries point into, the offsets of the records, in ascending order.
+    pub fn references(&self) -> Result<ReferenceReader<'_>> {
+        if self.footer.references == BlockHandle::default() {
+            return Ok(ReferenceReader::empty(&self.source));
+        }
+        ReferenceReader::new(&self.source, self.footer.references)
+    }
+
+    /// What the builder returned when the table was finished, read back from the file.
+    pub fn summary(&self) -> Result<TableSummary> {
+        Ok(TableSummary {
+            id: self.id,
+            file_bytes: self.file_bytes(),
+            entries: self.properties.entries,
+            deletes: self.properties.deletes,
+            smallest: self.properties.smallest.clone(),
+            largest: self.properties.largest.clone(),
+            sequences: self.properties.sequences,
+            references: self.references()?.summary().to_vec(),
+        })
+    }
+
+    /// Reads and checks the whole file, past the cache.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        verify::verify(self)
+    }
+
+    /// The table's id.
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// What the table says about itself.
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// Length of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.source.blocks_end() + super::format::FOOTER_BYTES as u64
+    }
+
+    /// Bytes of memory that the open table takes outside the block cache.
+    pub fn resident_bytes(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, Filter::memory_bytes);
+        let keys = self.properties.smallest.len() + self.properties.largest.len();
+        size_of::<Self>() + self.top.memory_bytes() + filter + keys
+    }
+
+    pub(super) fn order(&self) -> &KeyOrder {
+        &self.options.order
+    }
+
+    pub(super) fn options(&self) -> &TableOptions {
+        &self.options
+    }
+
+    pub(super) fn source(&self) -> &BlockSource {
+        &self.source
+    }
+
+    pub(super) fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    pub(super) fn filter(&self) -> Option<&Filter> {
+        self.filter.as_ref()
+    }
+
+    /// The top of the index.
+    pub(super) fn top(&self) -> &Arc<Block> {
+        &self.top
+    }
+
+    /// Whether the top of the index leads to partitions rather than to data blocks.
+    pub(super) fn is_partitioned(&self) -> bool {
+        self.footer.index_levels == 2
+    }
+
+    /// The block at `handle`, from the cache or the file.
+    pub(super) fn block(&self, handle: BlockHandle, block_use: BlockUse, fill: bool) -> Result<Arc<Block>> {
+        let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
+        self.cache.get_or_load(key, block_use, fill, || self.read_block(handle))
+    }
+
+    /// The data block at `handle`, from the cache, or the file with what lies behind it.
+    pub(super) fn block_ahead(&self, handle: BlockHandle, ahead: &mut ReadAhead) -> Result<Arc<Block>> {
+        let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
+        self.cache.get_or_load(key, BlockUse::Data, false, || {
+            let raw = self.source.read_ahead(handle, self.properties.data_bytes, ahead)?;
+            Block::new(raw).map_err(|damage| self.source.damaged(handle.offset, damage))
+        })
+    }
+
+    /// The block at `handle` from the file.
+    pub(super) fn read_block(&self, handle: BlockHandle) -> Result<Block> {
+        Block::new(self.source.read(handle)?).map_err(|damage| self.source.damaged(handle.offset, damage))
+    }
+
+    /// The pointer that is the payload at `range` of the data block at `offset`.
+    pub(super) fn pointer(&self, offset: u64, block: &Block, range: Range<usize>) -> Result<ValuePointer> {
+        let start = range.start;
+        decode_pointer(block.bytes(range)).ok_or_else(|| self.bad_payload(offset, start))
+    }
+
+    /// Checks the payload of an entry in the data block at `offset`.
+    pub(super) fn check_payload(
+        &self,
+        offset: u64,
+        trailer: u64,
+        block: &Block,
+        range: Range<usize>,
+    ) -> Result<()> {
+        let start = range.start;
+        match keys::trailer_kind(trailer) {
+            Some(kind) if payload_fits(kind, block.bytes(range)) => Ok(()),
+            _ => Err(self.bad_payload(offset, start)),
+        }
+    }
+
+    fn bad_payload(&self, offset: u64, position: usize) -> Error {
+        let found = format!("other bytes at position {position} of the raw block");
+        self.source.corruption(offset, "a payload of the entry's kind", found)
+    }
+
+    /// The data block in which `target`, if it is in the table, lies.
+    fn find_data_block(&self, target: Target<'_>, fill_cache: bool) -> Result<Option<IndexEntry>> {
+        let Some(entry) = self.find_index_entry(&self.top, self.footer.top_index.offset, target)? else {
+            return Ok(None);
+        };
+        if !self.is_partitioned() {
+            return Ok(Some(entry));
+        }
+        let partition = self.block(entry.handle, BlockUse::Index, fill_cache)?;
+        self.find_index_entry(&partition, entry.handle.offset, target)
+    }
+
+    fn find_index_entry(&self, block: &Block, offset: u64, target: Target<'_>) -> Result<Option<IndexEntry>> {
+        let find = || {
+            let slot = block.lower_bound_restart(self.order(), target)?;
+            if slot == block.restarts() {
+                Ok(None)
+            } else {
+                block.index_entry(slot).map(|(_, entry)| Some(entry))
+            }
+        };
+        find().map_err(|damage| self.source.damaged(offset, damage))
+    }
+}
