@@ -1,62 +1,65 @@
-//! The names of files in a cube's directory. Names are made of numbers only, never of anything a user gave.
+//! The names of the files in a cube's directory: one function to make each, one to read any.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::ids::{SegmentId, TableId};
 
-/// A file that belongs to a cube.
+/// The name of the file that names the manifest in force.
+pub const CURRENT: &str = "CURRENT";
+
+/// Ending of files that are being written and not yet part of the cube; they are deleted when it is opened.
+pub const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// A file of a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileName {
-    /// A segment of the value log, `NNNNNN.vlog`.
+    /// A segment of the value log.
     Segment(SegmentId),
-    /// A table of the index, `NNNNNN.table`.
+    /// A table of the index.
     Table(TableId),
-    /// A manifest, `MANIFEST-NNNNNN`.
+    /// A manifest.
     Manifest(u64),
-    /// The name of the manifest in force, `CURRENT`.
+    /// The file that names the manifest in force.
     Current,
-    /// A file that was being made when the process ended, `*.tmp`.
+    /// Left over from a write that did not finish.
     Temporary,
 }
 
 impl FileName {
-    /// The file that `name` names, if it is one of ours.
+    /// What `name` means in a cube's directory; `None` if it is no name of ours. Only the exact spelling that
+    /// [`Display`](fmt::Display) gives is accepted, so that two names never mean the same file.
     pub fn parse(name: &str) -> Option<Self> {
-        if name == "CURRENT" {
-            return Some(Self::Current);
-        }
-        if name.ends_with(".tmp") {
+        if name.ends_with(TEMPORARY_SUFFIX) {
             return Some(Self::Temporary);
         }
-        let number = |digits: &str| -> Option<u64> {
-            let plain = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
-            plain.then(|| digits.parse().ok()).flatten()
-        };
-        let parsed = if let Some(digits) = name.strip_prefix("MANIFEST-") {
-            Self::Manifest(number(digits)?)
-        } else if let Some(digits) = name.strip_suffix(".vlog") {
-            Self::Segment(SegmentId(u32::try_from(number(digits)?).ok()?))
+        let parsed = if name == CURRENT {
+            Self::Current
+        } else if let Some(number) = name.strip_prefix("MANIFEST-") {
+            Self::Manifest(number.parse().ok()?)
+        } else if let Some(number) = name.strip_suffix(".vlog") {
+            Self::Segment(SegmentId(number.parse().ok()?))
         } else {
-            Self::Table(TableId(number(name.strip_suffix(".table")?)?))
+            Self::Table(TableId(name.strip_suffix(".table")?.parse().ok()?))
         };
-        // One number, one name: "0000007.table" is not the file that we would open for table 7.
         (parsed.to_string() == name).then_some(parsed)
     }
 
-    /// Its path in `directory`.
-    pub fn path(&self, directory: &Path) -> PathBuf {
+    /// The file's path in `directory`. [`Temporary`](Self::Temporary) names a kind of file, not one of them.
+    pub fn path(self, directory: &Path) -> PathBuf {
+        debug_assert_ne!(self, Self::Temporary, "a temporary file is named after the file it becomes");
         directory.join(self.to_string())
     }
 }
 
-impl std::fmt::Display for FileName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Segment(id) => write!(f, "{:06}.vlog", id.0),
             Self::Table(id) => write!(f, "{:06}.table", id.0),
             Self::Manifest(number) => write!(f, "MANIFEST-{number:06}"),
-            Self::Current => f.write_str("CURRENT"),
-            Self::Temporary => f.write_str("*.tmp"),
+            Self::Current => f.write_str(CURRENT),
+            Self::Temporary => write!(f, "*{TEMPORARY_SUFFIX}"),
         }
     }
 }
@@ -67,22 +70,25 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in [
-            FileName::Segment(SegmentId(7)),
-            FileName::Segment(SegmentId(u32::MAX)),
-            FileName::Table(TableId(12_345_678)),
-            FileName::Manifest(0),
-            FileName::Current,
+        for (name, text) in [
+            (FileName::Segment(SegmentId(7)), "000007.vlog"),
+            (FileName::Segment(SegmentId(u32::MAX)), "4294967295.vlog"),
+            (FileName::Table(TableId(12_345_678)), "12345678.table"),
+            (FileName::Manifest(1), "MANIFEST-000001"),
+            (FileName::Current, "CURRENT"),
         ] {
-            assert_eq!(FileName::parse(&name.to_string()), Some(name));
+            assert_eq!(name.to_string(), text);
+            assert_eq!(FileName::parse(text), Some(name));
         }
         assert_eq!(FileName::parse("CURRENT.tmp"), Some(FileName::Temporary));
     }
 
     #[test]
-    fn other_names_are_not_ours() {
-        for name in ["", "7.table", "0000007.table", "00000x.vlog", "000001.sst", "9999999999.vlog", "LOCK"] {
-            assert_eq!(FileName::parse(name), None, "{name}");
+    fn other_spellings_are_not_ours() {
+        for text in
+            ["7.vlog", "+00007.vlog", "000007.sst", "MANIFEST-", "MANIFEST-1", "4294967296.vlog", "", "LOCK"]
+        {
+            assert_eq!(FileName::parse(text), None, "{text}");
         }
     }
 }

@@ -5,3 +5,7 @@ pub mod cursor;
 pub mod memtable;
 pub mod merge;
 pub mod table;
+pub mod version;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,56 @@
+//! Version edits: what changes from one version to the next. An edit is what the manifest stores.
+
+use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
+use crate::base::segment::SegmentMeta;
+use crate::base::sync::Arc;
+
+use super::table_meta::TableMeta;
+
+/// A change of the version. Everything in it takes effect together or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct VersionEdit {
+    /// The cube, in the first edit of a manifest.
+    pub cube: Option<CubeId>,
+    /// The comparator's name, in the first edit of a manifest.
+    pub comparator: Option<String>,
+    /// Tables that join a level.
+    pub add_tables: Vec<(u8, Arc<TableMeta>)>,
+    /// Tables that leave a level. Leaving one and joining another in the same edit is a move.
+    pub drop_tables: Vec<(u8, TableId)>,
+    /// Segments that the log has sealed.
+    pub add_segments: Vec<SegmentMeta>,
+    /// Sealed segments in which nothing is live.
+    pub drop_segments: Vec<SegmentId>,
+    /// Where replay of the log begins from now on. It never moves back.
+    pub log_head: Option<LogPosition>,
+    /// Stretches of the log that do not count.
+    pub log_cuts: Vec<LogCut>,
+    /// The largest sequence number known to be in use; applying takes the maximum.
+    pub last_sequence: Option<Sequence>,
+    /// A table id that was never used, nor any above it; applying takes the maximum.
+    pub next_table_id: Option<TableId>,
+    /// A segment id that was never used, nor any above it; applying takes the maximum.
+    pub next_segment_id: Option<SegmentId>,
+    /// By level, the user key after which the next compaction of the level starts to look.
+    pub compaction_cursors: Vec<(u8, Vec<u8>)>,
+}
+
+/// A stretch of the log that does not count: recovery found the log of `segment` torn at `end`, wrote what it
+/// recovered from there on, if anything, to the segments from `resume` on, and must never read on behind the
+/// tear again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogCut {
+    /// The segment whose log ends early.
+    pub segment: SegmentId,
+    /// Byte offset in it at which the log ends.
+    pub end: u64,
+    /// The segment in which the log continues; those between the two do not count.
+    pub resume: SegmentId,
+}
+
+impl LogCut {
+    /// The first position that does not count.
+    pub fn position(&self) -> LogPosition {
+        LogPosition { segment: self.segment, offset: self.end }
+    }
+}

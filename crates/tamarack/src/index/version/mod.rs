@@ -1,0 +1,142 @@
+//! Versions: immutable states of the index's levels and of the log's segments.
+//!
+//! Owns: which tables are at which level, which segments are sealed and what is live in them, and the numbers
+//! that recovery needs. Never does I/O, except that the handle of an obsolete file unlinks it when it goes.
+//!
+//! Invariants: I-03, tables of one level below L0 are sorted and share no user key; L0 is sorted by id, newest
+//! first; the log head never moves back; ids are never reused. [`Version::apply`] checks each edit against them,
+//! whether it comes from the engine or from a manifest, and [`Version::audit`] checks a whole version.
+//!
+//! Parts that an edit leaves alone are shared between versions. Called by the index, which owns the current
+//! version, and by the picker and the readers, which take it as an argument.
+
+mod apply;
+mod audit;
+mod edit;
+mod files;
+mod segments;
+mod table_meta;
+
+#[cfg(test)]
+pub mod script;
+#[cfg(test)]
+mod tests;
+
+pub use edit::{LogCut, VersionEdit};
+pub use files::{FileHandle, FileObserver, Files};
+pub use segments::{Liveness, SegmentEntry, SegmentMap};
+pub use table_meta::{TableMeta, overlapping};
+
+use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
+use crate::base::keys::KeyOrder;
+use crate::base::limits::LEVELS;
+use crate::base::sync::Arc;
+
+/// The tables of one level.
+pub type Level = Arc<Vec<Arc<TableMeta>>>;
+
+/// A state of the index. Immutable; [`apply`](Self::apply) makes the next one.
+#[derive(Debug, Clone)]
+pub struct Version {
+    order: KeyOrder,
+    files: Arc<Files>,
+    levels: [Level; LEVELS],
+    segments: Arc<SegmentMap>,
+    numbers: Numbers,
+}
+
+/// The numbers of a version that recovery starts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbers {
+    /// Where replay of the log begins: everything before it is in tables.
+    pub log_head: LogPosition,
+    /// Stretches of the log after the head that do not count, in log order.
+    pub log_cuts: Vec<LogCut>,
+    /// The largest sequence number known to be in use.
+    pub last_sequence: Sequence,
+    /// No table with this id or a larger one exists.
+    pub next_table_id: TableId,
+    /// No segment with this id or a larger one was known when the last edit was written.
+    pub next_segment_id: SegmentId,
+    /// By level, the user key after which the next compaction starts to look.
+    pub compaction_cursors: [Vec<u8>; LEVELS],
+}
+
+impl Version {
+    /// The version of a new cube: no tables, no segments.
+    pub fn empty(order: KeyOrder, files: Arc<Files>) -> Self {
+        let numbers = Numbers {
+            log_head: LogPosition::default(),
+            log_cuts: Vec::new(),
+            last_sequence: Sequence(0),
+            next_table_id: TableId(1),
+            next_segment_id: SegmentId(1),
+            compaction_cursors: Default::default(),
+        };
+        Self { order, files, levels: Default::default(), segments: Arc::default(), numbers }
+    }
+
+    /// The order of its keys.
+    pub fn order(&self) -> &KeyOrder {
+        &self.order
+    }
+
+    /// The handles of its files.
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    /// The tables of `level`: L0 newest first, deeper levels by key.
+    pub fn level(&self, level: usize) -> &Level {
+        &self.levels[level]
+    }
+
+    /// Every table with its level.
+    pub fn tables(&self) -> impl Iterator<Item = (u8, &Arc<TableMeta>)> {
+        self.levels.iter().zip(0..).flat_map(|(tables, level)| tables.iter().map(move |table| (level, table)))
+    }
+
+    /// The segments of the log.
+    pub fn segments(&self) -> &SegmentMap {
+        &self.segments
+    }
+
+    /// The numbers that recovery starts from.
+    pub fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The deepest level that has tables; 0 if none has.
+    pub fn deepest_level(&self) -> usize {
+        (0..LEVELS).rev().find(|&level| !self.levels[level].is_empty()).unwrap_or(0)
+    }
+
+    /// The sealed segments that an edit may drop: all of their records lie before `log_head`, so they are
+    /// flushed, and no table points into them.
+    pub fn droppable_segments(&self, log_head: LogPosition) -> Vec<SegmentId> {
+        let dead = |entry: &&SegmentEntry| entry.live_values == 0 && entry.meta.id < log_head.segment;
+        self.segments.sealed().filter(dead).map(|entry| entry.meta.id).collect()
+    }
+
+    /// The edit that makes this version out of an empty one.
+    pub fn snapshot(&self, cube: CubeId) -> VersionEdit {
+        let cursors = self.numbers.compaction_cursors.iter().zip(0..);
+        VersionEdit {
+            cube: Some(cube),
+            comparator: Some(self.order.comparator().name().to_owned()),
+            add_tables: self.tables().map(|(level, table)| (level, table.clone())).collect(),
+            drop_tables: Vec::new(),
+            add_segments: self.segments.sealed().map(|entry| entry.meta).collect(),
+            drop_segments: Vec::new(),
+            log_head: Some(self.numbers.log_head),
+            log_cuts: self.numbers.log_cuts.clone(),
+            last_sequence: Some(self.numbers.last_sequence),
+            next_table_id: Some(self.numbers.next_table_id),
+            next_segment_id: Some(self.numbers.next_segment_id),
+            compaction_cursors: cursors
+                .filter(|(key, _)| !key.is_empty())
+                .map(|(key, level)| (level, key.clone()))
+                .collect(),
+        }
+    }
+}
