@@ -5,6 +5,7 @@ pub mod cursor;
 pub mod memtable;
 pub mod merge;
 pub mod table;
+pub mod manifest;
 pub mod version;
 
 #[cfg(test)]

@@ -57,6 +57,16 @@ impl Files {
         &self.directory
     }
 
+    /// Removes a file that no version mentions. A failure is reported and otherwise harmless: the file is
+    /// removed when the cube is next opened.
+    pub fn remove(&self, name: FileName) {
+        self.observer.removing(name);
+        let path = name.path(&self.directory);
+        if let Err(error) = self.fs.remove_file(&path) {
+            self.observer.failed(Error::io("remove", &path, error));
+        }
+    }
+
     /// A handle of the table file `id`. The caller makes one per table and shares it.
     pub fn table(self: &Arc<Self>, id: TableId) -> Arc<FileHandle> {
         Arc::new(FileHandle::new(self.clone(), FileName::Table(id)))
@@ -118,13 +128,8 @@ impl Drop for FileHandle {
                 segments.remove(&id);
             }
         }
-        if !obsolete {
-            return;
-        }
-        self.files.observer.removing(self.name);
-        let path = self.path();
-        if let Err(error) = self.files.fs.remove_file(&path) {
-            self.files.observer.failed(Error::io("remove", &path, error));
+        if obsolete {
+            self.files.remove(self.name);
         }
     }
 }

@@ -1,0 +1,126 @@
+//! Appending edits, and replacing a manifest by a shorter one.
+
+use std::path::PathBuf;
+
+use crate::base::checksum::Seed;
+use crate::base::error::{Error, Result};
+use crate::base::ids::CubeId;
+use crate::base::names::FileName;
+use crate::base::sync::Arc;
+use crate::env::{File, replace_file};
+
+use super::super::version::{Files, VersionEdit};
+use super::format;
+
+/// The manifest in force, open for appending. Used by one thread at a time.
+#[derive(Debug)]
+pub struct ManifestWriter {
+    files: Arc<Files>,
+    cube: CubeId,
+    number: u64,
+    file: Arc<dyn File>,
+    seed: Seed,
+    end: u64,
+    failure: Option<Error>,
+}
+
+impl ManifestWriter {
+    /// Writes manifest `number` with the one edit `snapshot` and puts it in force: file, directory and `CURRENT`
+    /// are durable when this returns. A file of that name can only be the rest of an attempt that failed.
+    pub fn create(files: Arc<Files>, cube: CubeId, number: u64, snapshot: &VersionEdit) -> Result<Self> {
+        let (fs, directory) = (files.fs().clone(), files.directory().to_path_buf());
+        let path = FileName::Manifest(number).path(&directory);
+        let seed = format::seed(cube, number);
+        let mut bytes = format::encode_header(cube, number);
+        let offset = bytes.len() as u64;
+        format::put_record(&mut bytes, seed, offset, &format::encode_edit(snapshot));
+        // The mark says that the snapshot is durable: true before anybody reads it, because CURRENT names the
+        // file only after the sync.
+        let offset = bytes.len() as u64;
+        format::put_record(&mut bytes, seed, offset, &[]);
+
+        if fs.exists(&path).map_err(|error| Error::io("look for", &path, error))? {
+            fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+        let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        file.write_at(&bytes, 0).map_err(|error| Error::io("write", &path, error))?;
+        file.sync_data().map_err(|error| Error::io("sync", &path, error))?;
+        fs.sync_dir(&directory).map_err(|error| Error::io("sync", &directory, error))?;
+        let current = FileName::Current.path(&directory);
+        replace_file(&*fs, &current, format::encode_current(number).as_bytes())
+            .map_err(|error| Error::io("replace", &current, error))?;
+        Ok(Self { files, cube, number, file, seed, end: bytes.len() as u64, failure: None })
+    }
+
+    /// Appends `edit` and makes it durable. After a failure nobody knows whether the edit will be found when the
+    /// cube is next opened, so this and every later call fails.
+    pub fn append(&mut self, edit: &VersionEdit) -> Result<()> {
+        self.check_writable()?;
+        let mut bytes = Vec::new();
+        format::put_record(&mut bytes, self.seed, self.end, &format::encode_edit(edit));
+        if let Err(error) = self.write_durably(&bytes) {
+            self.failure = Some(error.clone());
+            return Err(error);
+        }
+        self.end += bytes.len() as u64;
+        self.mark();
+        Ok(())
+    }
+
+    /// Puts a new manifest with the one edit `snapshot` in force and removes this one. Fails like
+    /// [`append`](Self::append): after a failure nobody knows which of the two is in force.
+    pub fn rotate(&mut self, snapshot: &VersionEdit) -> Result<()> {
+        self.check_writable()?;
+        let old = FileName::Manifest(self.number);
+        match Self::create(self.files.clone(), self.cube, self.number + 1, snapshot) {
+            Ok(next) => *self = next,
+            Err(error) => {
+                self.failure = Some(error.clone());
+                return Err(error);
+            }
+        }
+        self.files.remove(old);
+        Ok(())
+    }
+
+    /// Bytes of the manifest.
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// The manifest's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn path(&self) -> PathBuf {
+        FileName::Manifest(self.number).path(self.files.directory())
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match &self.failure {
+            None => Ok(()),
+            Some(failure) => Err(Error::read_only(format!(
+                "an earlier write to the manifest failed ({failure}); open the database again, which recovers \
+                 every acknowledged write"
+            ))),
+        }
+    }
+
+    fn write_durably(&self, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(bytes, self.end).map_err(|error| Error::io("write", &self.path(), error))?;
+        self.file.sync_data().map_err(|error| Error::io("sync", &self.path(), error))
+    }
+
+    /// Notes behind the last edit that it is durable, so that a reader can tell damage to it from an edit that
+    /// was never acknowledged. The mark itself need not be durable: without it the reader merely knows less.
+    fn mark(&mut self) {
+        let mut bytes = Vec::new();
+        format::put_record(&mut bytes, self.seed, self.end, &[]);
+        match self.file.write_at(&bytes, self.end) {
+            Ok(()) => self.end += bytes.len() as u64,
+            // The edit stands, so this is no failure of it; but what stands behind it is unknown.
+            Err(error) => self.failure = Some(Error::io("write", &self.path(), error)),
+        }
+    }
+}
