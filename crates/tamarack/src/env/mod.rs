@@ -4,6 +4,7 @@
 //! that loses power, runs full or fails any call. [`posix`] is the real one. Errors are plain [`io::Error`]s;
 //! the caller knows what it was doing and names operation and file when it turns them into the engine's own.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,8 @@ pub trait Fs: Send + Sync + fmt::Debug {
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
-    /// The names in a directory, in no particular order.
+    /// The names in a directory, in no particular order. Names that are not UTF-8, which the engine never makes,
+    /// are left out.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
     /// Whether something exists at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
@@ -162,8 +164,17 @@ pub trait Spawn: Send + Sync {
 
 /// A started thread.
 pub trait Join: Send {
-    /// Waits for its end. `Err` if it panicked.
+    /// Waits for its end. `Err` with the panic's message if it panicked. Dropping the handle instead lets the
+    /// thread go on by itself.
     fn join(self: Box<Self>) -> Result<(), String>;
+}
+
+/// What a panic said.
+pub fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let said = payload.downcast_ref::<&str>().copied();
+    said.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+        .into()
 }
 
 /// Reads exactly `buf.len()` bytes at `offset`; a file that ends earlier gives
@@ -201,5 +212,13 @@ pub fn replace_file(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_at(bytes, 0)?;
     file.sync_data()?;
     fs.rename(&temporary, path)?;
-    fs.sync_dir(path.parent().unwrap_or(Path::new(".")))
+    fs.sync_dir(directory_of(path))
+}
+
+/// The directory that holds `path`; the working directory for a bare file name.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }

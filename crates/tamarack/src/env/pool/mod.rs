@@ -1,0 +1,217 @@
+//! A pool of worker threads for flushes, compactions, garbage collection and parallel reads.
+//!
+//! Work comes in two ways: [`WorkerPool::submit`] queues a job and returns; [`WorkerPool::run_all`] has a group of
+//! jobs done by whoever is idle, the caller included, and returns when the last is done.
+//!
+//! Invariants:
+//! - High priority goes before low, first come first served within each. Group jobs come in between: they finish
+//!   work that has begun.
+//! - Of `n >= 2` threads at most `n - 1` are in low-priority or group work at any time, so a flush never waits
+//!   for a compaction to end.
+//! - `run_all` never waits for work that nobody has begun, since the caller does that itself. So a job on the pool
+//!   may call it, however busy the other threads are, and it works after `shutdown` too.
+//! - A panic ends the job, not the thread.
+//!
+//! One lock, held for moving jobs between queues only: never while a job runs or is dropped. The completion
+//! state of a group has its own lock, and neither is taken under the other.
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+#[cfg(shuttle)]
+use shuttle::thread::{self, ThreadId};
+#[cfg(not(shuttle))]
+use std::thread::{self, ThreadId};
+
+use self::group::Group;
+use self::queues::{Queues, Task};
+use crate::base::sync::{Arc, Condvar, Mutex};
+use crate::env::{Env, Join, panic_message};
+
+mod group;
+mod queues;
+
+#[cfg(test)]
+mod tests;
+
+/// Something to do, once.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// What goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Work that a writer may be waiting for: flushes and everything about the log.
+    High,
+    /// Work that keeps the store in shape: compactions and garbage collection.
+    Low,
+}
+
+/// The pool. Dropping it shuts it down.
+pub struct WorkerPool {
+    shared: Arc<Shared>,
+    /// Emptied by the first shutdown; held while that one waits, so that a second waits as well.
+    threads: Mutex<Vec<Box<dyn Join>>>,
+}
+
+/// What the pool and its threads share. It does not hold the pool itself, so the last user's drop ends it.
+struct Shared {
+    state: Mutex<State>,
+    /// Notified when a waiting thread may find work or should end.
+    wake: Condvar,
+}
+
+struct State {
+    queues: Queues,
+    open: bool,
+    /// The pool's own threads that have started.
+    members: Vec<ThreadId>,
+    panics: u64,
+    last_panic: Option<String>,
+}
+
+impl WorkerPool {
+    /// Starts `threads` threads (at least one) called `name-0`, `name-1` and so on. If one cannot be started,
+    /// those that were are ended again.
+    pub fn new(env: &Env, name: &str, threads: usize) -> io::Result<Arc<Self>> {
+        assert!(threads > 0, "a pool without threads would never run a job");
+        let state = State {
+            queues: Queues::new(threads),
+            open: true,
+            members: Vec::with_capacity(threads),
+            panics: 0,
+            last_panic: None,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
+        let pool = Arc::new(Self { shared, threads: Mutex::new(Vec::with_capacity(threads)) });
+        for index in 0..threads {
+            let shared = Arc::clone(&pool.shared);
+            let thread = env.spawn.spawn(&format!("{name}-{index}"), Box::new(move || shared.work()))?;
+            pool.threads.lock().push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Queues a job. Returns `false`, and drops the job, if the pool has been shut down.
+    pub fn submit(&self, priority: Priority, job: Job) -> bool {
+        let mut state = self.shared.state.lock();
+        if !state.open {
+            drop(state);
+            return false;
+        }
+        state.queues.push(priority, job);
+        drop(state);
+        self.shared.wake.notify_one();
+        true
+    }
+
+    /// Does all `jobs`, on idle threads and on this one, and returns when they are done. If some panic, the
+    /// others are done nevertheless, and then the first panic goes on in the caller.
+    pub fn run_all(&self, mut jobs: Vec<Job>) {
+        if jobs.len() <= 1 {
+            jobs.drain(..).for_each(|job| job());
+            return;
+        }
+        let group = Arc::new(Group::new(jobs.len()));
+        self.shared.state.lock().queues.push_group(Arc::clone(&group), jobs);
+        self.shared.wake.notify_all();
+        loop {
+            let claimed = self.shared.state.lock().queues.claim_of_group(&group);
+            match claimed {
+                Some(job) => group.run(job),
+                None => break,
+            }
+        }
+        if let Some(payload) = group.wait() {
+            resume_unwind(payload);
+        }
+    }
+
+    /// How many submitted jobs have panicked. A panic in a group counts where `run_all` passes it on.
+    pub fn panics(&self) -> u64 {
+        self.shared.state.lock().panics
+    }
+
+    /// What the last panicking job said, unless that was taken before.
+    pub fn take_panic(&self) -> Option<String> {
+        self.shared.state.lock().last_panic.take()
+    }
+
+    /// Accepts no more jobs, drops those that nobody has begun, waits for the others and ends the threads. Called
+    /// from one of the pool's own threads it cannot wait for itself: it returns at once, and the threads end by
+    /// themselves.
+    pub fn shutdown(&self) {
+        let (queued, from_inside) = {
+            let mut state = self.shared.state.lock();
+            state.open = false;
+            (state.queues.take_submitted(), state.members.contains(&thread::current().id()))
+        };
+        self.shared.wake.notify_all();
+        drop(queued);
+        if from_inside {
+            return;
+        }
+        let mut threads = self.threads.lock();
+        for thread in threads.drain(..) {
+            if let Err(message) = thread.join() {
+                // Jobs cannot end a thread, so this is a mistake of the pool's own: keep it visible.
+                self.shared.note_panic(message);
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// The life of a worker thread.
+    fn work(&self) {
+        self.state.lock().members.push(thread::current().id());
+        while let Some(task) = self.next_task() {
+            let limited = task.is_limited();
+            match task {
+                Task::Submitted { job, .. } => {
+                    if let Err(payload) = catch_unwind(AssertUnwindSafe(job)) {
+                        self.note_panic(panic_message(&*payload));
+                    }
+                }
+                Task::OfGroup { group, job } => group.run(job),
+            }
+            if limited {
+                self.state.lock().queues.end_limited();
+                // This thread may go for a high-priority job next; a sleeping one can use the freed place.
+                self.wake.notify_one();
+            }
+        }
+    }
+
+    /// Waits for something to do. `None` once the pool is shut down.
+    fn next_task(&self) -> Option<Task> {
+        let mut state = self.state.lock();
+        loop {
+            if !state.open {
+                return None;
+            }
+            if let Some(task) = state.queues.claim() {
+                return Some(task);
+            }
+            self.wake.wait(&mut state);
+        }
+    }
+
+    fn note_panic(&self, message: String) {
+        let mut state = self.state.lock();
+        state.panics += 1;
+        state.last_panic = Some(message);
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+impl fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerPool").field("panics", &self.panics()).finish_non_exhaustive()
+    }
+}

@@ -1,1 +1,0 @@
-//! The real world, on top of the operating system.

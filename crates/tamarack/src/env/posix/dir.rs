@@ -1,0 +1,56 @@
+//! Directories: listing them, making their names durable, locking them.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::fs::open_flags;
+use crate::env::{DirLock, LockMode};
+
+/// Opens a directory. A symbolic link is followed: people do put databases on other disks that way.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(open_flags(OFlags::DIRECTORY)).open(path)
+}
+
+/// The names in a directory. One that is not UTF-8 was not made by the engine and is left out.
+pub fn list(path: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        if let Ok(name) = entry?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Makes the names in a directory durable.
+pub fn sync(path: &Path) -> io::Result<()> {
+    open(path)?.sync_all()
+}
+
+/// Takes the lock on a directory without waiting.
+pub fn lock(path: &Path, mode: LockMode) -> io::Result<PosixDirLock> {
+    let directory = open(path)?;
+    let taken = match mode {
+        LockMode::Shared => directory.try_lock_shared(),
+        LockMode::Exclusive => directory.try_lock(),
+    };
+    match taken {
+        Ok(()) => Ok(PosixDirLock { _directory: directory }),
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A `flock(2)` on the directory itself, so that there is no lock file to go stale, be copied or be deleted. It
+/// belongs to this one descriptor: a second open of the same directory, even by the same process, gets a
+/// descriptor of its own and is refused. The kernel releases it when the descriptor is closed.
+#[derive(Debug)]
+pub struct PosixDirLock {
+    _directory: File,
+}
+
+impl DirLock for PosixDirLock {}

@@ -1,0 +1,83 @@
+//! One open file.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+use rustix::io::retry_on_intr;
+
+use super::mapping::PosixMapping;
+use super::or_unsupported;
+use crate::base::sync::Arc;
+use crate::env::{Access, File, Mapping};
+
+/// `st_blocks` counts in these, whatever the block size of the file system.
+const STAT_BLOCK_BYTES: u64 = 512;
+
+/// An open file.
+#[derive(Debug)]
+pub struct PosixFile {
+    file: fs::File,
+}
+
+impl PosixFile {
+    /// Takes over an open descriptor.
+    pub fn new(file: fs::File) -> Self {
+        Self { file }
+    }
+}
+
+impl File for PosixFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buf.len() {
+            match self.file.read_at(&mut buf[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        // Retries interrupted and partial writes; one that makes no progress is `WriteZero`.
+        self.file.write_all_at(buf, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn allocated_bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.blocks() * STAT_BLOCK_BYTES)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), offset, len))
+            .map_err(|errno| or_unsupported(errno, &[]))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn advise(&self, access: Access) -> io::Result<()> {
+        let advice = match access {
+            Access::Random => Advice::Random,
+            Access::Sequential => Advice::Sequential,
+        };
+        // No length means the whole file, whatever it grows to.
+        Ok(fadvise(&self.file, 0, None, advice)?)
+    }
+
+    fn map(&self, len: u64) -> io::Result<Arc<dyn Mapping>> {
+        Ok(Arc::new(PosixMapping::new(&self.file, len)?))
+    }
+}

@@ -1,0 +1,84 @@
+//! Paths: opening, creating, renaming and removing.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::dir;
+use super::file::PosixFile;
+use crate::base::sync::Arc;
+use crate::env::{DirLock, File, Fs, LockMode};
+
+/// Files belong to their owner alone, whatever the umask allows.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
+
+/// The process's view of the file system.
+#[derive(Debug)]
+pub struct PosixFs;
+
+impl Fs for PosixFs {
+    fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        open(path, OpenOptions::new().read(true))
+    }
+
+    fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        open(path, OpenOptions::new().read(true).write(true))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        open(path, OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(DIR_MODE).create(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        dir::list(path)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        // A dangling symbolic link exists: creating a file in its place would fail.
+        match std::fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        dir::sync(path)
+    }
+
+    fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {
+        Ok(Box::new(dir::lock(path, mode)?))
+    }
+}
+
+/// Opens a file, never through a symbolic link in its place and never to be inherited by a child process (the
+/// standard library always sets `O_CLOEXEC`).
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Arc<dyn File>> {
+    let file = options.custom_flags(open_flags(OFlags::NOFOLLOW)).open(path)?;
+    Ok(Arc::new(PosixFile::new(file)))
+}
+
+/// Flags in the type that the standard library takes them in.
+pub fn open_flags(flags: OFlags) -> i32 {
+    flags.bits().cast_signed()
+}

@@ -1,0 +1,96 @@
+//! One shared mapping of the front of a file.
+//!
+//! Owns the address range from `mmap` to `munmap`; the descriptor may be closed meanwhile. Whether the range may
+//! be touched, and by whom, is the promise of the caller ([`Mapping`] says which); here the bounds are asserted
+//! in debug builds.
+#![expect(unsafe_code, reason = "mmap hands out raw memory")]
+
+use std::ffi::c_void;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::or_unsupported;
+use crate::env::Mapping;
+
+/// A shared, writable mapping; unmapped when dropped.
+pub struct PosixMapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and `base` is nobody else's.
+unsafe impl Send for PosixMapping {}
+// SAFETY: `&self` only reaches the memory through the unsafe methods of `Mapping`, whose callers promise that no
+// byte is written while another thread reads or writes it.
+unsafe impl Sync for PosixMapping {}
+
+impl PosixMapping {
+    /// Maps the first `len` bytes of `file`.
+    pub fn new(file: &File, len: u64) -> io::Result<Self> {
+        let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: a null hint lets the kernel choose a range that is not in use, so no live memory is replaced.
+        let address = unsafe {
+            mmap(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)
+        };
+        let address = address.map_err(|errno| or_unsupported(errno, &[Errno::ACCESS, Errno::NODEV]))?;
+        let base =
+            NonNull::new(address.cast::<u8>()).expect("the kernel maps nothing at address zero unasked");
+        Ok(Self { base, len })
+    }
+
+    /// The address of `offset`, when `len` bytes from there are inside the mapping.
+    ///
+    /// # Safety
+    /// They must be.
+    unsafe fn address(&self, offset: u64, len: usize) -> NonNull<u8> {
+        debug_assert!(
+            offset.checked_add(len as u64).is_some_and(|end| end <= self.len as u64),
+            "{len} bytes at {offset} reach outside of a mapping of {} bytes",
+            self.len
+        );
+        // SAFETY: the caller keeps `offset + len` within the mapping, which is one allocated range.
+        unsafe { self.base.add(offset as usize) }
+    }
+}
+
+impl Mapping for PosixMapping {
+    fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    unsafe fn write(&self, offset: u64, bytes: &[u8]) {
+        // SAFETY: the caller promises that the range lies inside the mapping.
+        let target = unsafe { self.address(offset, bytes.len()) };
+        // SAFETY: the range is mapped and backed by the file, and nobody else touches it during the call, all by
+        // the caller's promise; so `bytes` cannot be part of it either.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr(), bytes.len()) }
+    }
+
+    unsafe fn bytes(&self, offset: u64, len: usize) -> &[u8] {
+        // SAFETY: the caller promises that the range lies inside the mapping.
+        let source = unsafe { self.address(offset, len) };
+        // SAFETY: the range is mapped, backed by the file and, by the caller's promise, not written while the
+        // result lives; `self` keeps it mapped for as long.
+        unsafe { slice::from_raw_parts(source.as_ptr(), len) }
+    }
+}
+
+impl Drop for PosixMapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly this range was mapped by `new`, and no reference into it outlives `self`.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
+        debug_assert!(unmapped.is_ok(), "a range that was mapped can be unmapped: {unmapped:?}");
+    }
+}
+
+impl fmt::Debug for PosixMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PosixMapping").field("len", &self.len).finish_non_exhaustive()
+    }
+}

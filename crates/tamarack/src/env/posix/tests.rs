@@ -1,0 +1,232 @@
+//! The promises of the env traits, tested against the operating system.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::env::{Access, Fs, LockMode, read_exact_at, read_file, replace_file};
+
+fn world() -> (TempDir, Env) {
+    (TempDir::new().expect("a temporary directory"), posix_env())
+}
+
+fn kind<T>(result: io::Result<T>) -> Option<io::ErrorKind> {
+    result.err().map(|error| error.kind())
+}
+
+fn sorted_names(fs: &dyn Fs, path: &Path) -> io::Result<Vec<String>> {
+    let mut names = fs.list(path)?;
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn reads_are_short_only_at_the_end_of_the_file() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    file.write_at(b"world", 6)?;
+    file.write_at(b"hello ", 0)?;
+    let mut buf = [0; 16];
+    assert_eq!(file.read_at(&mut buf, 0)?, 11);
+    assert_eq!(&buf[..11], b"hello world");
+    assert_eq!(file.read_at(&mut buf[..4], 9)?, 2);
+    assert_eq!(file.read_at(&mut buf, 11)?, 0);
+    assert_eq!(file.read_at(&mut buf, 1 << 40)?, 0);
+    assert_eq!(kind(read_exact_at(&*file, &mut buf, 0)), Some(io::ErrorKind::UnexpectedEof));
+    file.sync_data()?;
+    file.advise(Access::Random)?;
+    file.advise(Access::Sequential)?;
+    assert_eq!(read_file(&*env.fs, &dir.path().join("file"))?, b"hello world");
+    Ok(())
+}
+
+#[test]
+fn files_are_private_and_never_reached_through_a_link() -> io::Result<()> {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    drop(env.fs.create_new(&path)?);
+    assert_eq!(std::fs::metadata(&path)?.permissions().mode() & 0o777, 0o600);
+    assert_eq!(kind(env.fs.create_new(&path)), Some(io::ErrorKind::AlreadyExists));
+
+    let link = dir.path().join("link");
+    symlink(&path, &link)?;
+    assert!(env.fs.open_read(&link).is_err());
+    assert!(env.fs.open_write(&link).is_err());
+    std::fs::remove_file(&path)?;
+    assert!(env.fs.exists(&link)?, "a dangling link is in the way of a new file");
+    assert!(!env.fs.exists(&path)?);
+    assert_eq!(kind(env.fs.open_read(&path)), Some(io::ErrorKind::NotFound));
+    Ok(())
+}
+
+#[test]
+fn a_file_opened_for_reading_takes_no_writes() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    env.fs.create_new(&path)?.write_at(b"kept", 0)?;
+    assert!(env.fs.open_read(&path)?.write_at(b"lost", 0).is_err());
+    env.fs.open_write(&path)?.write_at(b"K", 0)?;
+    assert_eq!(read_file(&*env.fs, &path)?, b"Kept");
+    Ok(())
+}
+
+#[test]
+fn directories_are_made_listed_and_removed() -> io::Result<()> {
+    let (dir, env) = world();
+    let fs = &*env.fs;
+    let deep = dir.path().join("a/b");
+    fs.create_dir_all(&deep)?;
+    fs.create_dir_all(&deep)?;
+    fs.create_new(&deep.join("1"))?;
+    fs.create_new(&deep.join("2"))?;
+    fs.rename(&deep.join("2"), &deep.join("3"))?;
+    fs.sync_dir(&deep)?;
+    assert_eq!(sorted_names(fs, &deep)?, ["1", "3"]);
+    assert!(fs.remove_dir(&deep).is_err(), "not empty");
+    fs.remove_file(&deep.join("1"))?;
+    fs.remove_file(&deep.join("3"))?;
+    fs.remove_dir(&deep)?;
+    assert_eq!(kind(fs.list(&deep)), Some(io::ErrorKind::NotFound));
+    assert_eq!(kind(fs.sync_dir(&deep)), Some(io::ErrorKind::NotFound));
+    Ok(())
+}
+
+#[test]
+fn a_replaced_file_is_whole_and_leaves_nothing_behind() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("CURRENT");
+    replace_file(&*env.fs, &path, b"first")?;
+    let old = env.fs.open_read(&path)?;
+    // What a crash in the middle of an earlier attempt left must not matter.
+    env.fs.create_new(&dir.path().join("CURRENT.tmp"))?.write_at(b"a long torn attempt", 0)?;
+    replace_file(&*env.fs, &path, b"2nd")?;
+    assert_eq!(read_file(&*env.fs, &path)?, b"2nd");
+    let mut buf = [0; 5];
+    read_exact_at(&*old, &mut buf, 0)?;
+    assert_eq!(&buf, b"first", "the old file is replaced, not overwritten");
+    assert_eq!(sorted_names(&*env.fs, dir.path())?, ["CURRENT"]);
+    Ok(())
+}
+
+#[test]
+fn allocation_extends_the_file_with_zeros_and_reserves_space() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    file.write_at(b"x", 0)?;
+    match file.allocate(0, 1 << 20) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
+        result => result?,
+    }
+    assert_eq!(file.len()?, 1 << 20);
+    assert!(file.allocated_bytes()? >= 1 << 20);
+    let mut buf = [9; 3];
+    read_exact_at(&*file, &mut buf, 0)?;
+    assert_eq!(&buf, b"x\0\0");
+    file.allocate(0, 4096)?;
+    assert_eq!(file.len()?, 1 << 20, "allocation never shortens");
+    file.set_len(10)?;
+    assert_eq!(file.len()?, 10);
+    Ok(())
+}
+
+#[test]
+#[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+fn mapped_writes_are_seen_by_reads_and_outlive_the_mapping() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    let mapping = file.map(1 << 20)?;
+    assert_eq!(mapping.len(), 1 << 20);
+    file.set_len(1 << 16)?;
+    // SAFETY: in bounds of mapping and file, and no other thread knows either.
+    unsafe { mapping.write(4090, b"across two pages") };
+    // SAFETY: as above; the file is not written again while the result lives.
+    assert_eq!(unsafe { mapping.bytes(4097, 3) }, b"two");
+    let mut buf = [0; 16];
+    read_exact_at(&*file, &mut buf, 4090)?;
+    assert_eq!(&buf, b"across two pages");
+    file.write_at(b"TWO", 4097)?;
+    // SAFETY: as above.
+    assert_eq!(unsafe { mapping.bytes(4090, 10) }, b"across TWO");
+    file.sync_data()?;
+    drop(mapping);
+    read_exact_at(&*file, &mut buf, 4090)?;
+    assert_eq!(&buf, b"across TWO pages");
+    assert_eq!(kind(env.fs.open_read(&dir.path().join("file"))?.map(4096)), Some(io::ErrorKind::Unsupported));
+    assert_eq!(kind(file.map(0)), Some(io::ErrorKind::InvalidInput));
+    Ok(())
+}
+
+#[test]
+fn a_directory_is_locked_against_the_same_process() -> io::Result<()> {
+    let (dir, env) = world();
+    let lock = |mode| env.fs.lock_dir(dir.path(), mode);
+    let alone = lock(LockMode::Exclusive)?;
+    assert_eq!(kind(lock(LockMode::Exclusive)), Some(io::ErrorKind::WouldBlock));
+    assert_eq!(kind(lock(LockMode::Shared)), Some(io::ErrorKind::WouldBlock));
+    drop(alone);
+    let readers = [lock(LockMode::Shared)?, lock(LockMode::Shared)?];
+    assert_eq!(kind(lock(LockMode::Exclusive)), Some(io::ErrorKind::WouldBlock));
+    drop(readers);
+    drop(lock(LockMode::Exclusive)?);
+    assert!(env.fs.list(dir.path())?.is_empty(), "there is no lock file");
+    assert_eq!(
+        kind(env.fs.lock_dir(&dir.path().join("none"), LockMode::Shared)),
+        Some(io::ErrorKind::NotFound)
+    );
+    Ok(())
+}
+
+/// Names the directory that a child process of the next test shall lock.
+const LOCK_IN_CHILD: &str = "TAMARACK_TEST_LOCK_DIR";
+const CHILD_LOCKED: i32 = 75;
+const CHILD_REFUSED: i32 = 76;
+
+#[test]
+fn a_directory_is_locked_against_other_processes() -> io::Result<()> {
+    if let Some(path) = std::env::var_os(LOCK_IN_CHILD) {
+        let taken = posix_env().fs.lock_dir(Path::new(&path), LockMode::Exclusive);
+        std::process::exit(match kind(taken) {
+            None => CHILD_LOCKED,
+            Some(io::ErrorKind::WouldBlock) => CHILD_REFUSED,
+            Some(_) => 1,
+        });
+    }
+    let (dir, env) = world();
+    let (_, module) = module_path!().split_once("::").expect("the crate's name comes first");
+    let test = format!("{module}::a_directory_is_locked_against_other_processes");
+    let child = || -> io::Result<Option<i32>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--exact", &test]).env(LOCK_IN_CHILD, dir.path());
+        Ok(command.output()?.status.code())
+    };
+    let lock = env.fs.lock_dir(dir.path(), LockMode::Exclusive)?;
+    assert_eq!(child()?, Some(CHILD_REFUSED));
+    drop(lock);
+    assert_eq!(child()?, Some(CHILD_LOCKED));
+    drop(env.fs.lock_dir(dir.path(), LockMode::Exclusive)?);
+    Ok(())
+}
+
+#[test]
+fn clock_randomness_and_threads_work() -> io::Result<()> {
+    let env = posix_env();
+    let before = env.clock.monotonic();
+    env.clock.sleep(Duration::from_millis(2));
+    assert!(env.clock.monotonic() - before >= Duration::from_millis(2));
+    assert!(env.clock.wall() > Duration::from_secs(1_700_000_000), "later than 2023");
+    assert_ne!(env.rng.random_u64()?, env.rng.random_u64()?);
+    assert!(env.spawn.parallelism() >= 1);
+
+    let name = Arc::new(crate::base::sync::Mutex::new(None));
+    let told = Arc::clone(&name);
+    let body = move || *told.lock() = std::thread::current().name().map(str::to_owned);
+    assert_eq!(env.spawn.spawn("worker-0", Box::new(body))?.join(), Ok(()));
+    assert_eq!(name.lock().as_deref(), Some("worker-0"));
+    let ends_badly = env.spawn.spawn("worker-1", Box::new(|| panic!("so {}", 7)))?;
+    assert_eq!(ends_badly.join(), Err("so 7".to_owned()));
+    Ok(())
+}
