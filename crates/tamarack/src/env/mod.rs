@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::base::sync::Arc;
 
+pub mod fault;
 pub mod pool;
 pub mod posix;
 
