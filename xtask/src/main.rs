@@ -1,8 +1,96 @@
-//! The project's own checks.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "xtask works on the source tree, not on a store"
-)]
+//! The project's own commands: `cargo xtask check`, `fix` and `test`.
+//!
+//! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
+//! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
+//! turns a [`tree::Tree`] into [`finding::Finding`]s and does nothing else.
 
-fn main() {}
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use steps::{Steps, cargo};
+use tree::Tree;
+
+mod documents;
+mod finding;
+mod layers;
+mod mentions;
+mod sizes;
+mod steps;
+mod test_code;
+mod tree;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  check [--fast]      formatting, lints, layers, sizes, documents, API documentation; changes nothing;
+                      --fast leaves out the API documentation
+  fix                 formats the code and applies what clippy can repair
+  test [-- <flags>]   all tests, then the shuttle suites; the flags go to the test programs;
+                      a test's name among them leaves out the shuttle suites";
+
+fn main() -> io::Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["check"] => check(root, false),
+        ["check", "--fast"] => check(root, true),
+        ["fix"] => fix(root),
+        ["test"] => test(root, &[]),
+        ["test", "--", flags @ ..] => test(root, flags),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+fn check(root: &Path, fast: bool) -> io::Result<ExitCode> {
+    let mut steps = Steps::default();
+    steps.run_quietly("format", &mut cargo(root, &["fmt", "--all", "--check"]))?;
+    let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    steps.run_quietly("clippy", &mut cargo(root, &clippy))?;
+    let (tree, unparsed) = Tree::load(root)?;
+    steps.run_check("syntax", || unparsed)?;
+    steps.run_check("layers", || layers::check(&tree))?;
+    steps.run_check("sizes", || sizes::check(&tree))?;
+    steps.run_check("documents", || documents::check(&tree))?;
+    if !fast {
+        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+        steps.run_quietly("api docs", with_rustflags(&mut doc, "RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(steps.finish())
+}
+
+fn fix(root: &Path) -> io::Result<ExitCode> {
+    let mut steps = Steps::default();
+    let clippy = ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged"];
+    steps.run_openly("clippy", &mut cargo(root, &clippy))?;
+    // Last, because repairs are not always formatted.
+    steps.run_openly("format", &mut cargo(root, &["fmt", "--all"]))?;
+    Ok(steps.finish())
+}
+
+fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
+    let mut steps = Steps::default();
+    let mut tests = cargo(root, &["test", "--workspace", "--locked", "--no-fail-fast", "--"]);
+    steps.run_openly("tests", tests.args(flags))?;
+    // A second name would widen the run to tests that cannot run under shuttle.
+    if flags.iter().all(|flag| flag.starts_with('-')) {
+        let mut shuttle = cargo(root, &["test", "-p", "tamarack", "--lib", "--locked", "--", "shuttle"]);
+        // Another build of everything: kept apart, so that neither throws the other away.
+        shuttle.args(flags).env("CARGO_TARGET_DIR", root.join("target/shuttle"));
+        steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;
+    }
+    Ok(steps.finish())
+}
+
+/// Adds compiler flags to those that the caller has set.
+fn with_rustflags<'a>(command: &'a mut Command, variable: &str, flags: &str) -> &'a mut Command {
+    let inherited = std::env::var(variable).unwrap_or_default();
+    command.env(variable, format!("{inherited} {flags}").trim_start())
+}

@@ -1,0 +1,114 @@
+//! The layers of the engine, strictly downward: a module uses itself and modules of a lower rank, nothing else.
+//!
+//! Paths are resolved from the syntax tree, so that an upward dependency is found in every form it can take. A
+//! second rule, a net below clippy's: only `env` reaches for files, threads and clocks of the operating system.
+
+use std::collections::BTreeMap;
+
+use crate::finding::Finding;
+use crate::mentions::{Mention, mentions};
+use crate::tree::{Source, Tree};
+
+/// Where the engine's modules lie.
+pub const ENGINE: &str = "crates/tamarack/src/";
+
+/// Every module at the crate root with its rank. Modules of one rank are siblings and must not meet.
+const RANKS: &[(&str, u32)] =
+    &[("base", 0), ("env", 1), ("skiplist", 1), ("index", 2), ("vlog", 2), ("cube", 3), ("db", 4)];
+
+/// What only `env` may name outside tests.
+const OPERATING_SYSTEM: &[&[&str]] =
+    &[&["std", "fs"], &["std", "thread"], &["std", "time", "Instant"], &["std", "time", "SystemTime"]];
+
+/// Every path in the engine that points upward, sideways or past `env`.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let root_names = root_names(tree);
+    let mut findings = Vec::new();
+    for source in &tree.sources {
+        let Some(path) = source.path.strip_prefix(ENGINE) else { continue };
+        let module = module_path(path);
+        let layer = module.first().cloned();
+        if layer.as_deref().is_some_and(|layer| rank(layer).is_none()) {
+            findings.push(Finding::new(
+                &source.path,
+                1,
+                format!("`{path}` belongs to no layer: give it a rank"),
+            ));
+            continue;
+        }
+        for mention in mentions(&source.syntax, module) {
+            let broken = [
+                layer.as_deref().and_then(|layer| break_order(layer, &mention, &root_names)),
+                break_env(layer.as_deref(), source, &mention),
+            ];
+            let report =
+                |rule| Finding::new(&source.path, mention.line, format!("`{}`: {rule}", mention.written()));
+            findings.extend(broken.into_iter().flatten().map(report));
+        }
+    }
+    findings
+}
+
+/// The rule of the order that `mention`, in a module of `layer`, breaks.
+fn break_order(layer: &str, mention: &Mention, root_names: &BTreeMap<String, String>) -> Option<String> {
+    let path = mention.resolve()?;
+    let Some(&name) = path.first() else {
+        return Some("brings the crate root into scope, and with it every layer".to_owned());
+    };
+    let target = match rank(name) {
+        Some(_) => name,
+        None => match root_names.get(name) {
+            Some(target) => target,
+            None => {
+                return Some(format!("`{name}` belongs to no layer: use it by the module that defines it"));
+            }
+        },
+    };
+    if target == layer || rank(target) < rank(layer) {
+        return None;
+    }
+    let direction =
+        if rank(target) == rank(layer) { "a sibling it must not know" } else { "a layer above it" };
+    Some(format!("`{layer}` uses `{target}`, {direction}"))
+}
+
+/// The rule about the operating system that `mention` breaks.
+fn break_env(layer: Option<&str>, source: &Source, mention: &Mention) -> Option<String> {
+    if layer == Some("env") || source.is_test(mention.line) {
+        return None;
+    }
+    let names: Vec<&str> = mention.names.iter().map(String::as_str).filter(|name| *name != "self").collect();
+    let reached = OPERATING_SYSTEM.iter().find(|forbidden| {
+        // Importing a parent of the forbidden path is a way round it.
+        names.starts_with(forbidden) || (mention.import && forbidden.starts_with(&names))
+    })?;
+    Some(format!("`{}` is for `env` alone", reached.join("::")))
+}
+
+fn rank(layer: &str) -> Option<u32> {
+    RANKS.iter().find(|(name, _)| *name == layer).map(|(_, rank)| *rank)
+}
+
+/// The module path of a file, given relative to the crate's `src/`.
+fn module_path(file: &str) -> Vec<String> {
+    let stem = file.strip_suffix(".rs").unwrap_or(file);
+    let stem = stem.strip_suffix("/mod").unwrap_or(stem);
+    if stem == "lib" { Vec::new() } else { stem.split('/').map(str::to_owned).collect() }
+}
+
+/// The names that `lib.rs` re-exports, with the layer that each comes from.
+fn root_names(tree: &Tree) -> BTreeMap<String, String> {
+    let Some(root) = tree.sources.iter().find(|source| source.path == format!("{ENGINE}lib.rs")) else {
+        return BTreeMap::new();
+    };
+    let from_layer = |mention: Mention| {
+        let path: Vec<&String> =
+            mention.names.iter().filter(|name| *name != "crate" && *name != "self").collect();
+        let (first, last) = (path.first()?, path.last()?);
+        (mention.import && rank(first).is_some()).then(|| ((*last).clone(), (*first).clone()))
+    };
+    mentions(&root.syntax, Vec::new()).into_iter().filter_map(from_layer).collect()
+}
+
+#[cfg(test)]
+mod tests;
