@@ -32,7 +32,9 @@ use crate::env::{Env, Join, panic_message};
 mod group;
 mod queues;
 
-#[cfg(test)]
+#[cfg(all(test, shuttle))]
+mod interleavings;
+#[cfg(all(test, not(shuttle)))]
 mod tests;
 
 /// Something to do, once.
@@ -176,9 +178,10 @@ impl Shared {
                 Task::OfGroup { group, job } => group.run(job),
             }
             if limited {
+                // Nobody needs waking for the freed place. While all are taken, one other thread at most is
+                // without limited work. So this thread goes on with what the limit held back; or with an
+                // urgent job instead, but the arrival of that has woken the other one.
                 self.state.lock().queues.end_limited();
-                // This thread may go for a high-priority job next; a sleeping one can use the freed place.
-                self.wake.notify_one();
             }
         }
     }

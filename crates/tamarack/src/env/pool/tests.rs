@@ -88,7 +88,7 @@ fn low_jobs_leave_a_thread_free() {
 }
 
 #[test]
-fn a_freed_low_place_is_used_while_its_thread_does_high_work() {
+fn a_freed_low_place_is_used_while_high_work_goes_on() {
     let pool = pool(2);
     let (started, order) = mpsc::channel();
     let (first_low, release_low) = blocker(&started, "first low");
@@ -100,11 +100,9 @@ fn a_freed_low_place_is_used_while_its_thread_does_high_work() {
     assert_eq!(order.recv_timeout(PATIENCE), Ok("first high"));
     assert!(pool.submit(Priority::High, second_high));
     assert!(pool.submit(Priority::Low, report(&started, "second low")));
-    // This thread goes to sleep, for the only low place is taken ...
     drop(release_first_high);
     assert_eq!(order.recv_timeout(PATIENCE), Ok("second high"));
     drop(release_low);
-    // ... and the other must do the low job while the high one still runs.
     assert_eq!(order.recv_timeout(PATIENCE), Ok("second low"));
     drop(release_second_high);
 }
