@@ -39,7 +39,7 @@ pub fn lock(path: &Path, mode: LockMode) -> io::Result<PosixDirLock> {
         LockMode::Exclusive => directory.try_lock(),
     };
     match taken {
-        Ok(()) => Ok(PosixDirLock { _directory: directory }),
+        Ok(()) => Ok(PosixDirLock { directory, owner: std::process::id() }),
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -47,10 +47,24 @@ pub fn lock(path: &Path, mode: LockMode) -> io::Result<PosixDirLock> {
 
 /// A `flock(2)` on the directory itself, so that there is no lock file to go stale, be copied or be deleted. It
 /// belongs to this one descriptor: a second open of the same directory, even by the same process, gets a
-/// descriptor of its own and is refused. The kernel releases it when the descriptor is closed.
+/// descriptor of its own and is refused. The kernel releases it when the process dies.
 #[derive(Debug)]
 pub struct PosixDirLock {
-    _directory: File,
+    directory: File,
+    /// The process that took the lock.
+    owner: u32,
 }
 
 impl DirLock for PosixDirLock {}
+
+impl Drop for PosixDirLock {
+    fn drop(&mut self) {
+        // Closing alone would not do: a child that another thread is just starting holds a copy of every
+        // descriptor until it executes its program, and the lock with it. But a forked child that drops its
+        // copy of the engine must not unlock its parent's directory.
+        if std::process::id() == self.owner {
+            let unlocked = self.directory.unlock();
+            debug_assert!(unlocked.is_ok(), "a held lock can be released: {unlocked:?}");
+        }
+    }
+}
