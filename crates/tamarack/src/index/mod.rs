@@ -1,6 +1,7 @@
 //! The index: sorted user keys with pointers into the value log, in memtables and tables of seven levels.
 
 pub mod cache;
+pub mod compact;
 pub mod cursor;
 pub mod memtable;
 pub mod merge;

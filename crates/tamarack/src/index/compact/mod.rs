@@ -1,0 +1,59 @@
+//! Compaction: merging tables downwards so that overwritten and deleted entries go, and every level below L0 stays
+//! sorted and within its target.
+//!
+//! Deciding is pure: [`pick`] and [`ManualCompaction`] look at a version and return a [`CompactionPlan`];
+//! `decide` says which entries survive. Doing is apart: `run` merges a plan's inputs into new tables and returns
+//! the edit, which the index installs.
+//!
+//! Two plans that share a level never overlap in key range while both run ([`InProgress`]): that alone makes the
+//! edits of concurrent compactions fit one another.
+
+mod decide;
+mod in_progress;
+mod manual;
+mod picker;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use in_progress::{InProgress, Ticket};
+pub use manual::{ManualCompaction, ManualStep};
+pub use picker::pick;
+pub use plan::{CompactionPlan, KeyRange, PlanKind};
+
+/// How much larger the target of a level is than that of the level above it.
+const LEVEL_RATIO: u64 = 10;
+
+/// Bytes of values that count like one byte of a table. Compacting a table costs its own bytes; what it gains is
+/// knowledge about the values it points to. Counting a part of them makes a level with much to reveal full
+/// earlier. At 32, an entry with a 1 KiB value counts about twice as much as its key alone.
+const VALUE_WEIGHT_DIVISOR: u64 = 32;
+
+/// An output table is cut, and a table is not merely moved, when it would overlap more than this many tables of
+/// full size in the level below its own: compacting it later would cost too much.
+const GRANDPARENT_TABLES_MAX: u64 = 10;
+
+/// A step of a manual compaction takes about this many tables of full size, so that it can be cancelled and
+/// leaves room for others.
+const MANUAL_STEP_TABLES: u64 = 8;
+
+/// What compactions go by.
+#[derive(Debug, Clone)]
+pub struct CompactionOptions {
+    /// Tables in L0 that make it due.
+    pub l0_tables: usize,
+    /// The weight at which L1 is due; deeper levels have ten times as much each.
+    pub base_weight: u64,
+    /// Size at which an output table ends, in bytes.
+    pub table_bytes_max: u64,
+    /// A level is due when its score, in thousandths of its target, reaches this. 1000 in steady state; less makes
+    /// compaction eager, which finds garbage in the value log sooner.
+    pub due_permille: u64,
+}
+
+impl Default for CompactionOptions {
+    fn default() -> Self {
+        Self { l0_tables: 4, base_weight: 64 << 20, table_bytes_max: 16 << 20, due_permille: 1000 }
+    }
+}
