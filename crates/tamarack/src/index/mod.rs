@@ -1,13 +1,34 @@
 //! The index: sorted user keys with pointers into the value log, in memtables and tables of seven levels.
+//!
+//! ```text
+//! Index (open, install, read, maintain)
+//!   ├─ flush, compact ─► output, level_cursor, merge ─► table, memtable
+//!   ├─ manifest ─► version
+//!   └─ version: which tables and segments there are
+//! ```
 
 pub mod cache;
 pub mod compact;
 pub mod cursor;
+mod flush;
+mod install;
+mod level_cursor;
+mod maintain;
+pub mod manifest;
 pub mod memtable;
 pub mod merge;
+mod open;
+mod output;
+mod read;
 pub mod table;
 pub mod manifest;
 pub mod version;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use maintain::{Compaction, ManualTurn};
+pub use open::{Index, IndexOptions, RecoveredState};
+pub use read::{LiveFile, RangeSize};

@@ -13,14 +13,18 @@ mod in_progress;
 mod manual;
 mod picker;
 mod plan;
+mod run;
+mod split;
 
 #[cfg(test)]
 mod tests;
 
+pub use decide::{Decider, Decision};
 pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
 pub use picker::pick;
 pub use plan::{CompactionPlan, KeyRange, PlanKind};
+pub use run::{CompactionJob, CompactionStats, RunAll, Work};
 
 /// How much larger the target of a level is than that of the level above it.
 const LEVEL_RATIO: u64 = 10;

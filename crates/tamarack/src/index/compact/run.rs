@@ -1,0 +1,222 @@
+//! Running a plan: the inputs are merged into new tables, and one edit replaces the one by the other.
+//!
+//! Never installs anything and never removes an input. If any part fails or the job is cancelled, the outputs of
+//! all parts are removed and the version stays as it is.
+
+use crate::base::error::{Error, Result};
+use crate::base::ids::Sequence;
+use crate::base::keys::{seek_key, user_key};
+use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
+
+use super::super::cache::TableCache;
+use super::super::cursor::Cursor;
+use super::super::level_cursor::LevelCursor;
+use super::super::merge::merge;
+use super::super::output::{Destination, Output, discard};
+use super::super::version::{TableMeta, VersionEdit};
+use super::GRANDPARENT_TABLES_MAX;
+use super::decide::{Decider, Decision};
+use super::plan::{CompactionPlan, PlanKind};
+use super::split::{Part, split};
+
+/// A piece of work for [`RunAll`].
+pub type Work = Box<dyn FnOnce() + Send>;
+
+/// Runs every piece of work to its end, side by side as far as there are threads.
+pub type RunAll<'a> = &'a dyn Fn(Vec<Work>);
+
+/// A plan with all that it takes to run it.
+#[derive(Debug)]
+pub struct CompactionJob {
+    /// What to do.
+    pub plan: Arc<CompactionPlan>,
+    /// The snapshots held when it begins, sorted. Every entry of the inputs must be visible to readers that come
+    /// later.
+    pub snapshots: Vec<Sequence>,
+    /// Set to end the job early.
+    pub cancelled: Arc<AtomicBool>,
+    /// Opens the inputs.
+    pub tables: Arc<TableCache>,
+    /// Where outputs go.
+    pub destination: Destination,
+    /// Size at which an output table ends, in bytes.
+    pub table_bytes_max: u64,
+}
+
+/// What a compaction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompactionStats {
+    /// Bytes of the input tables.
+    pub bytes_read: u64,
+    /// Bytes of the output tables.
+    pub bytes_written: u64,
+    /// Entries that were kept.
+    pub kept: u64,
+    /// Entries that newer versions hid from everybody.
+    pub shadowed: u64,
+    /// Deletions with nothing left to hide.
+    pub vanished: u64,
+}
+
+/// What a part of a job ended with.
+type PartResult = Result<(Vec<Arc<TableMeta>>, CompactionStats)>;
+
+impl CompactionJob {
+    /// Runs the plan in up to `parts_max` parts and returns the edit that puts the outputs in the inputs' place.
+    /// Data and names of the outputs are durable.
+    ///
+    /// # Errors
+    /// `Closed` if it was cancelled; whatever reading or writing a table ends with.
+    pub fn run(self, parts_max: usize, run_all: RunAll<'_>) -> Result<(VersionEdit, CompactionStats)> {
+        let plan = &self.plan;
+        let mut edit = VersionEdit::default();
+        edit.drop_tables.extend(plan.upper.iter().map(|table| (plan.level, table.id)));
+        edit.drop_tables.extend(plan.lower.iter().map(|table| (plan.output_level, table.id)));
+        if plan.level > 0 {
+            let last = plan.upper.last().expect("a plan has inputs").largest_user_key();
+            edit.compaction_cursors.push((plan.level, last.to_vec()));
+        }
+        let (outputs, stats) = match plan.kind {
+            PlanKind::Move => (plan.upper.clone(), CompactionStats::default()),
+            PlanKind::Merge => self.merge(parts_max, run_all)?,
+        };
+        edit.add_tables.extend(outputs.into_iter().map(|table| (self.plan.output_level, table)));
+        Ok((edit, stats))
+    }
+
+    fn merge(&self, parts_max: usize, run_all: RunAll<'_>) -> PartResult {
+        let parts = split(&self.plan, parts_max, self.table_bytes_max);
+        let results: Arc<Mutex<Vec<Option<PartResult>>>> =
+            Arc::new(Mutex::new(parts.iter().map(|_| None).collect()));
+        let work = parts.into_iter().enumerate().map(|(at, part)| {
+            let (job, results) = (self.share(), results.clone());
+            Box::new(move || {
+                let result = job.merge_part(&part);
+                results.lock()[at] = Some(result);
+            }) as Work
+        });
+        run_all(work.collect());
+
+        let results = std::mem::take(&mut *results.lock());
+        let mut outputs = Vec::new();
+        let mut stats = CompactionStats { bytes_read: self.plan.input_bytes(), ..CompactionStats::default() };
+        let mut failure = None;
+        for result in results {
+            match result.expect("run_all returns when every piece of work has ended") {
+                Ok((tables, part)) => {
+                    outputs.extend(tables);
+                    stats.kept += part.kept;
+                    stats.shadowed += part.shadowed;
+                    stats.vanished += part.vanished;
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        let outcome = failure.map_or_else(|| self.destination.sync_names(), Err);
+        if let Err(error) = outcome {
+            discard(&outputs);
+            return Err(error);
+        }
+        stats.bytes_written = outputs.iter().map(|table| table.file_bytes).sum();
+        Ok((outputs, stats))
+    }
+
+    /// The same job for another thread.
+    fn share(&self) -> Self {
+        Self {
+            plan: self.plan.clone(),
+            snapshots: self.snapshots.clone(),
+            cancelled: self.cancelled.clone(),
+            tables: self.tables.clone(),
+            destination: self.destination.clone(),
+            table_bytes_max: self.table_bytes_max,
+        }
+    }
+
+    fn merge_part(&self, part: &Part) -> PartResult {
+        let order = self.plan.version.order();
+        let mut cursor = self.cursor();
+        match &part.start {
+            Some(start) => cursor.seek(&seek_key(start, Sequence::MAX))?,
+            None => cursor.seek_to_first()?,
+        }
+        let mut output = Output::new(self.destination.clone());
+        let mut decider = Decider::new(order, &self.snapshots);
+        let mut overlap = Overlap::new(&self.plan, self.table_bytes_max);
+        let mut stats = CompactionStats::default();
+        while cursor.valid() {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::closed());
+            }
+            let key = user_key(cursor.key());
+            if part.end.as_ref().is_some_and(|end| order.compare_user(key, end).is_ge()) {
+                break;
+            }
+            // Tables end only between user keys: all versions of one stay together.
+            let may_cut = !decider.is_current(key);
+            match decider.decide(cursor.key(), |key| self.plan.nothing_older_outside(key)) {
+                Decision::Keep => {
+                    stats.kept += 1;
+                    if may_cut && (output.open_bytes() >= self.table_bytes_max || overlap.is_too_much(key)) {
+                        output.cut()?;
+                        overlap.restart();
+                    }
+                    output.add(cursor.key(), cursor.payload())?;
+                }
+                Decision::Shadowed => stats.shadowed += 1,
+                Decision::Vanished => stats.vanished += 1,
+            }
+            cursor.next()?;
+        }
+        Ok((output.finish()?, stats))
+    }
+
+    fn cursor(&self) -> Box<dyn Cursor> {
+        let plan = &self.plan;
+        let level = |tables: Vec<Arc<TableMeta>>| {
+            let (order, cache) = (plan.version.order().clone(), self.tables.clone());
+            Box::new(LevelCursor::new(Arc::new(tables), order, cache, false)) as Box<dyn Cursor>
+        };
+        let mut cursors: Vec<Box<dyn Cursor>> = Vec::new();
+        if plan.level == 0 {
+            cursors.extend(plan.upper.iter().map(|table| level(vec![table.clone()])));
+        } else {
+            cursors.push(level(plan.upper.clone()));
+        }
+        if !plan.lower.is_empty() {
+            cursors.push(level(plan.lower.clone()));
+        }
+        merge(plan.version.order().clone(), cursors)
+    }
+}
+
+/// How much of the level below the outputs the open output overlaps.
+struct Overlap<'a> {
+    plan: &'a CompactionPlan,
+    /// The first grandparent that does not lie wholly before the last key.
+    next: usize,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl<'a> Overlap<'a> {
+    fn new(plan: &'a CompactionPlan, table_bytes_max: u64) -> Self {
+        Self { plan, next: 0, bytes: 0, bytes_max: GRANDPARENT_TABLES_MAX.saturating_mul(table_bytes_max) }
+    }
+
+    /// Moves on to `key`; whether the tables passed since the open output began are too much for one output.
+    fn is_too_much(&mut self, key: &[u8]) -> bool {
+        let order = self.plan.version.order();
+        while let Some(table) = self.plan.grandparents.get(self.next)
+            && order.compare_user(table.largest_user_key(), key).is_lt()
+        {
+            self.bytes = self.bytes.saturating_add(table.file_bytes);
+            self.next += 1;
+        }
+        self.bytes > self.bytes_max
+    }
+
+    fn restart(&mut self) {
+        self.bytes = 0;
+    }
+}

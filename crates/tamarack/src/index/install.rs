@@ -1,0 +1,122 @@
+//! Installing edits: durable first, then visible, then the dropped files may go.
+//!
+//! Installers take turns. A turn is a flag under a lock, not the lock itself, so nobody waits for a device while
+//! holding a lock, and readers never wait at all.
+
+use crate::base::error::{Error, Result};
+use crate::base::sync::{Arc, Condvar, Mutex};
+
+use super::manifest::ManifestWriter;
+use super::open::Index;
+use super::version::{Version, VersionEdit};
+
+/// The manifest, and whose turn it is to write it.
+#[derive(Debug)]
+pub struct ManifestTurns {
+    /// Rank: innermost; held for a move in memory.
+    slot: Mutex<Slot>,
+    freed: Condvar,
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Opened read-only: there is nothing to write.
+    ReadOnly,
+    Free(ManifestWriter),
+    Taken,
+}
+
+/// Somebody's turn. Dropping it passes the manifest on.
+struct Turn<'a> {
+    turns: &'a ManifestTurns,
+    manifest: Option<ManifestWriter>,
+}
+
+impl ManifestTurns {
+    /// Turns at `manifest`; `None` if it must not be written.
+    pub fn new(manifest: Option<ManifestWriter>) -> Self {
+        Self { slot: Mutex::new(manifest.map_or(Slot::ReadOnly, Slot::Free)), freed: Condvar::new() }
+    }
+
+    fn take(&self) -> Result<Turn<'_>> {
+        let mut slot = self.slot.lock();
+        loop {
+            match std::mem::replace(&mut *slot, Slot::Taken) {
+                Slot::Free(manifest) => return Ok(Turn { turns: self, manifest: Some(manifest) }),
+                Slot::Taken => self.freed.wait(&mut slot),
+                Slot::ReadOnly => {
+                    *slot = Slot::ReadOnly;
+                    return Err(Error::read_only("the database was opened read-only"));
+                }
+            }
+        }
+    }
+}
+
+impl Turn<'_> {
+    fn manifest(&mut self) -> &mut ManifestWriter {
+        self.manifest.as_mut().expect("a turn has the manifest until it ends")
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(manifest) = self.manifest.take() {
+            *self.turns.slot.lock() = Slot::Free(manifest);
+            self.turns.freed.notify_one();
+        }
+    }
+}
+
+impl Index {
+    /// Makes `edit` durable, then current, and then lets the files that it drops go as soon as nobody can reach
+    /// them any more (I-04, I-06). Waits for earlier installers and for the device.
+    ///
+    /// # Errors
+    /// `ReadOnly` if the cube was opened read-only, or if an earlier write to the manifest failed; `Io` or
+    /// `NoSpace` if this one fails. After a failed write it is unknown until the cube is opened again whether the
+    /// edit counts; the version stays as it is.
+    ///
+    /// # Panics
+    /// If the edit does not fit the current version: the engine has made a mistake.
+    pub fn install(&self, mut edit: VersionEdit) -> Result<Arc<Version>> {
+        let mut turn = self.manifest.take()?;
+        let base = self.current.load_full();
+        edit.next_table_id = edit.next_table_id.max(Some(self.destination.next_table_id()));
+        let next = match base.apply(&edit) {
+            Ok(next) => Arc::new(next),
+            Err(reason) => panic!("an edit of the engine fits the current version: {reason}"),
+        };
+        let manifest = turn.manifest();
+        if manifest.bytes() >= self.options.manifest_bytes_max {
+            manifest.rotate(&next.snapshot(self.cube))?;
+        } else {
+            manifest.append(&edit)?;
+        }
+        self.current.store(next.clone());
+        drop(turn);
+        mark_dropped(&base, &next, &edit);
+        Ok(next)
+    }
+
+    /// The current version.
+    pub fn version(&self) -> Arc<Version> {
+        self.current.load_full()
+    }
+}
+
+/// Marks the files of everything that `edit` has dropped: what `base` mentions and `next` does not.
+fn mark_dropped(base: &Version, next: &Version, edit: &VersionEdit) {
+    for &(level, id) in &edit.drop_tables {
+        let moved = edit.add_tables.iter().any(|(_, table)| table.id == id);
+        let dropped = base.level(usize::from(level)).iter().find(|table| table.id == id);
+        if let Some(table) = dropped.filter(|_| !moved) {
+            table.handle.mark_obsolete();
+        }
+    }
+    for &id in &edit.drop_segments {
+        if let Some(entry) = base.segments().get(id).filter(|_| next.segments().get(id).is_none()) {
+            entry.handle.mark_obsolete();
+        }
+    }
+}

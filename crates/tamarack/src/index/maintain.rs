@@ -1,0 +1,146 @@
+//! Flushing and compacting: the entry points for the cube's background work.
+
+use crate::base::error::Result;
+use crate::base::ids::Sequence;
+use crate::base::sync::{Arc, AtomicBool, Mutex};
+
+use super::compact::{
+    CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, InProgress, ManualCompaction,
+    ManualStep, RunAll, Ticket, pick,
+};
+use super::flush::flush;
+use super::memtable::Memtable;
+use super::open::Index;
+use super::version::{Version, VersionEdit};
+
+/// A compaction that was picked and is registered as running, until it is dropped.
+#[derive(Debug)]
+pub struct Compaction {
+    plan: Arc<CompactionPlan>,
+    ticket: Ticket,
+    in_progress: Arc<Mutex<InProgress>>,
+}
+
+impl Compaction {
+    /// What it will do.
+    pub fn plan(&self) -> &CompactionPlan {
+        &self.plan
+    }
+}
+
+impl Drop for Compaction {
+    fn drop(&mut self) {
+        self.in_progress.lock().finish(self.ticket);
+    }
+}
+
+/// The next step of a manual compaction.
+#[derive(Debug)]
+pub enum ManualTurn {
+    /// Run this, then ask again.
+    Run(Compaction),
+    /// A running compaction is in the way: ask again when one has ended.
+    Blocked,
+    /// The range is compacted.
+    Done,
+}
+
+impl Index {
+    /// Writes `memtables`, oldest first, which nobody writes to any more, into L0 and installs that together with
+    /// `edit`, which carries at least the new log head. Empty memtables leave just the edit.
+    ///
+    /// `snapshots` are sorted; every entry must be visible to readers that come later. The log must be durable up
+    /// to the newest entry, because tables that point into it are durable when this returns. Only one flush may
+    /// run at a time.
+    pub fn flush(
+        &self,
+        memtables: &[Arc<Memtable>],
+        snapshots: &[Sequence],
+        mut edit: VersionEdit,
+    ) -> Result<Arc<Version>> {
+        let tables = flush(&self.options.table.order, memtables, snapshots, &self.destination)?;
+        edit.add_tables.extend(tables.into_iter().map(|table| (0, table)));
+        self.install(edit)
+    }
+
+    /// Picks the most urgent compaction whose level is due at `due_permille` thousandths of its target, and
+    /// registers it as running. Lower thresholds find hidden garbage sooner.
+    pub fn pick(&self, due_permille: u64) -> Option<Compaction> {
+        let options = CompactionOptions { due_permille, ..self.options.compaction.clone() };
+        self.register(|version, in_progress| pick(version, in_progress, &options))
+    }
+
+    /// Begins to compact the user keys from `start` to `end`; `None` is open.
+    pub fn start_manual(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> ManualCompaction {
+        ManualCompaction::new(&self.version(), start, end)
+    }
+
+    /// The next step of a manual compaction.
+    pub fn next_manual(&self, manual: &mut ManualCompaction) -> ManualTurn {
+        let mut turn = ManualTurn::Done;
+        let options = &self.options.compaction;
+        let compaction = self.register(|version, in_progress| {
+            match manual.next(version, in_progress, options) {
+                ManualStep::Plan(plan) => return Some(plan),
+                ManualStep::Blocked => turn = ManualTurn::Blocked,
+                ManualStep::Done => {}
+            }
+            None
+        });
+        compaction.map_or(turn, ManualTurn::Run)
+    }
+
+    /// Runs `compaction` in up to `parts_max` parts and installs the outcome.
+    ///
+    /// `snapshots` are the sorted sequence numbers held now; every entry in tables must be visible to readers that
+    /// come later. Readers that come later and read at an older sequence number without a snapshot may miss what
+    /// this drops, see [`lookup`](Self::lookup).
+    ///
+    /// # Errors
+    /// `Closed` if `cancelled` was set; whatever reading and writing tables or the manifest ends with. Outputs
+    /// are removed, unless it was the manifest that failed.
+    pub fn run(
+        &self,
+        compaction: Compaction,
+        snapshots: &[Sequence],
+        cancelled: &Arc<AtomicBool>,
+        parts_max: usize,
+        run_all: RunAll<'_>,
+    ) -> Result<CompactionStats> {
+        let job = CompactionJob {
+            plan: compaction.plan.clone(),
+            snapshots: snapshots.to_vec(),
+            cancelled: cancelled.clone(),
+            tables: self.tables.clone(),
+            destination: self.destination.clone(),
+            table_bytes_max: self.options.compaction.table_bytes_max,
+        };
+        let (edit, stats) = job.run(parts_max, run_all)?;
+        self.install(edit)?;
+        Ok(stats)
+    }
+
+    /// How many compactions run.
+    pub fn running_compactions(&self) -> usize {
+        self.in_progress.lock().len()
+    }
+
+    /// Loads the version and plans under the register's lock: a compaction is installed before it leaves the
+    /// register, so whoever does not see it running sees its outcome.
+    fn register(
+        &self,
+        plan: impl FnOnce(&Arc<Version>, &InProgress) -> Option<CompactionPlan>,
+    ) -> Option<Compaction> {
+        let version;
+        let registered = {
+            let mut in_progress = self.in_progress.lock();
+            version = self.version();
+            plan(&version, &in_progress).map(|plan| (in_progress.start(&plan), plan))
+        };
+        registered.map(|(ticket, plan)| Compaction {
+            plan: Arc::new(plan),
+            ticket,
+            in_progress: self.in_progress.clone(),
+        })
+    }
+}

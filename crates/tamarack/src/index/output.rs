@@ -1,0 +1,128 @@
+//! The tables that a flush or a compaction writes.
+//!
+//! Owns: naming, creating, cutting and finishing output files, and removing them when the job fails. Entries come
+//! in key order; which ones is the caller's decision. A finished table's data is durable, its name after
+//! [`Destination::sync_names`], which the caller calls before an edit mentions the table.
+
+use crate::base::error::{Error, Result};
+use crate::base::ids::TableId;
+use crate::base::sync::{Arc, AtomicU64, Ordering};
+
+use super::table::TableOptions;
+use super::table::builder::{TableBuilder, TableSummary};
+use super::version::{FileHandle, Files, TableMeta};
+
+/// Where new tables go. Cheap to clone; clones share the counter of ids.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    files: Arc<Files>,
+    options: TableOptions,
+    next_table_id: Arc<AtomicU64>,
+}
+
+impl Destination {
+    /// Tables shaped by `options`, with ids from `next_id` on.
+    pub fn new(files: Arc<Files>, options: TableOptions, next_id: TableId) -> Self {
+        Self { files, options, next_table_id: Arc::new(AtomicU64::new(next_id.0)) }
+    }
+
+    /// The id that the next table will have, or a smaller one.
+    pub fn next_table_id(&self) -> TableId {
+        TableId(self.next_table_id.load(Ordering::Relaxed))
+    }
+
+    /// Makes the names of all finished tables durable.
+    pub fn sync_names(&self) -> Result<()> {
+        let directory = self.files.directory();
+        self.files.fs().sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
+    }
+
+    fn start_table(&self) -> Result<OpenTable> {
+        let id = TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed));
+        let handle = self.files.table(id);
+        let path = handle.path();
+        let file = self.files.fs().create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        let builder = TableBuilder::new(file, path, id, &self.options);
+        Ok(OpenTable { builder, handle })
+    }
+}
+
+#[derive(Debug)]
+struct OpenTable {
+    builder: TableBuilder,
+    handle: Arc<FileHandle>,
+}
+
+/// The output of one job, in key order. Dropping it before [`finish`](Self::finish) removes every file.
+#[derive(Debug)]
+pub struct Output {
+    destination: Destination,
+    open: Option<OpenTable>,
+    finished: Vec<Arc<TableMeta>>,
+}
+
+impl Output {
+    /// Nothing yet.
+    pub fn new(destination: Destination) -> Self {
+        Self { destination, open: None, finished: Vec::new() }
+    }
+
+    /// Adds an entry behind all others to the open table, or to a new one if none is open.
+    pub fn add(&mut self, internal_key: &[u8], payload: &[u8]) -> Result<()> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => self.open.insert(self.destination.start_table()?),
+        };
+        open.builder.add(internal_key, payload)
+    }
+
+    /// About how long the open table is; 0 if none is open.
+    pub fn open_bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.builder.estimated_file_bytes())
+    }
+
+    /// Finishes the open table, if there is one. The next entry starts another.
+    pub fn cut(&mut self) -> Result<()> {
+        if let Some(OpenTable { builder, handle }) = self.open.take() {
+            // Until the table is whole, leaving this function early must remove its file.
+            let summary = builder.finish().inspect_err(|_| handle.mark_obsolete())?;
+            self.finished.push(Arc::new(table_meta(summary, handle)));
+        }
+        Ok(())
+    }
+
+    /// Finishes the open table and hands over all tables, whose files are no longer removed.
+    pub fn finish(mut self) -> Result<Vec<Arc<TableMeta>>> {
+        self.cut()?;
+        Ok(std::mem::take(&mut self.finished))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(open) = &self.open {
+            open.handle.mark_obsolete();
+        }
+        discard(&self.finished);
+    }
+}
+
+/// Removes the files of `tables`, which no edit has mentioned, when the last holder lets go of them.
+pub fn discard(tables: &[Arc<TableMeta>]) {
+    tables.iter().for_each(|table| table.handle.mark_obsolete());
+}
+
+fn table_meta(summary: TableSummary, handle: Arc<FileHandle>) -> TableMeta {
+    TableMeta {
+        id: summary.id,
+        file_bytes: summary.file_bytes,
+        entries: summary.entries,
+        deletes: summary.deletes,
+        smallest: summary.smallest,
+        largest: summary.largest,
+        sequences: summary.sequences,
+        referenced_value_bytes: summary.references.iter().map(|reference| reference.bytes).sum(),
+        references: summary.references,
+        handle,
+    }
+}
