@@ -13,12 +13,17 @@ use crate::base::pointer::POINTER_BYTES;
 use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 
+/// Bytes that a cursor for users reads at a time, once it reads in sequence.
+const SCAN_WINDOW_MAX: u64 = 64 * 1024;
+/// The same for a compaction, which will read all of the table.
+const COMPACTION_WINDOW_MAX: u64 = 256 * 1024;
+
 /// A position among the entries of a table. It keeps the table open.
 #[derive(Debug)]
 pub struct TableCursor {
     table: Arc<TableReader>,
     fill_cache: bool,
-    /// What it has read ahead, if it does.
+    /// What it has read ahead.
     ahead: ReadAhead,
     top: IndexSlot,
     /// The slot in the partition that `top` leads to; unused if the top leads to data blocks itself.
@@ -51,7 +56,7 @@ impl TableCursor {
             || IndexSlot { block: Arc::clone(table.top()), offset: table.footer().top_index.offset, slot: 0 };
         Self {
             fill_cache,
-            ahead: ReadAhead::default(),
+            ahead: ReadAhead::new(if fill_cache { SCAN_WINDOW_MAX } else { COMPACTION_WINDOW_MAX }),
             top: top(),
             leaf: top(),
             data: None,
@@ -108,11 +113,7 @@ impl TableCursor {
         }
         // Let go of the old block first, so that a failure leaves none.
         self.data = None;
-        let block = if self.fill_cache {
-            self.table.block(handle, BlockUse::Data, true)?
-        } else {
-            self.table.block_ahead(handle, &mut self.ahead)?
-        };
+        let block = self.table.block_ahead(handle, self.fill_cache, &mut self.ahead)?;
         self.data = Some(LoadedBlock { block, offset: handle.offset });
         Ok(())
     }

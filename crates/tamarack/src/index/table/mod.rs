@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! builder ─► block_builder, index_builder, filter, references ─► writer ─► file
-//! reader  ─► cache ─► source ─► file      cursor, scan, verify: ways to walk what the reader gives
+//! reader  ─► cache ─► source ─► file      cursor, references, verify: what walks over a table
 //! ```
 
 pub mod block;
@@ -23,6 +23,8 @@ mod source;
 pub mod verify;
 mod writer;
 
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 pub mod memory_file;
 #[cfg(test)]

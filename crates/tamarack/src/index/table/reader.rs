@@ -165,8 +165,8 @@ impl TableReader {
         Ok(Some(TableEntry { sequence: keys::trailer_sequence(found.trailer), payload }))
     }
 
-    /// A cursor over all entries. With `fill_cache` its blocks stay in the cache; without, it reads ahead of
-    /// itself, as compactions want.
+    /// A cursor over all entries. With `fill_cache` its blocks stay in the cache; without, they do not, and it reads
+    /// further ahead of itself, as compactions want.
     pub fn cursor(table: &Arc<Self>, fill_cache: bool) -> TableCursor {
         TableCursor::new(Arc::clone(table), fill_cache)
     }
@@ -264,10 +264,15 @@ impl TableReader {
         self.cache.get_or_load(key, block_use, fill, || self.read_block(handle))
     }
 
-    /// The data block at `handle`, from the cache, or the file with what lies behind it.
-    pub(super) fn block_ahead(&self, handle: BlockHandle, ahead: &mut ReadAhead) -> Result<Arc<Block>> {
+    /// The data block at `handle`, from the cache, or from the file with what lies behind it.
+    pub(super) fn block_ahead(
+        &self,
+        handle: BlockHandle,
+        fill: bool,
+        ahead: &mut ReadAhead,
+    ) -> Result<Arc<Block>> {
         let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
-        self.cache.get_or_load(key, BlockUse::Data, false, || {
+        self.cache.get_or_load(key, BlockUse::Data, fill, || {
             let raw = self.source.read_ahead(handle, self.properties.data_bytes, ahead)?;
             Block::new(raw).map_err(|damage| self.source.damaged(handle.offset, damage))
         })

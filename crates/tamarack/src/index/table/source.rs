@@ -24,15 +24,40 @@ pub struct BlockSource {
     blocks_end: u64,
 }
 
-/// A stretch of the file that a scan has read ahead of itself.
-#[derive(Debug, Default)]
+/// What a scan has read ahead of itself. It reads single blocks at first, and ever larger stretches while every
+/// block follows the one before it.
+#[derive(Debug)]
 pub struct ReadAhead {
     offset: u64,
     bytes: Vec<u8>,
+    window: u64,
+    window_max: u64,
 }
 
-/// Bytes that a scan reads at a time.
-const READ_AHEAD_BYTES: u64 = 256 * 1024;
+/// Smallest stretch that is read at a time.
+const WINDOW_MIN: u64 = 16 * 1024;
+
+impl ReadAhead {
+    /// Nothing yet; later at most `window_max` bytes at a time.
+    pub fn new(window_max: u64) -> Self {
+        Self { offset: 0, bytes: Vec::new(), window: 0, window_max }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    fn holds(&self, handle: BlockHandle) -> bool {
+        handle.offset >= self.offset && handle.end() <= self.end()
+    }
+
+    /// How much to read for a block at `offset` that is not held: no more than that block if the scan jumps.
+    fn widen(&mut self, offset: u64) -> u64 {
+        let follows = (self.offset..=self.end()).contains(&offset) && !self.bytes.is_empty();
+        self.window = if follows { (self.window * 2).clamp(WINDOW_MIN, self.window_max) } else { 0 };
+        self.window
+    }
+}
 
 impl BlockSource {
     /// The table in `file`, with its footer.
@@ -83,10 +108,9 @@ impl BlockSource {
     /// The same for a scan that will want the blocks behind it too, up to `end`.
     pub fn read_ahead(&self, handle: BlockHandle, end: u64, ahead: &mut ReadAhead) -> Result<Vec<u8>> {
         let len = self.whole_len(handle)?;
-        let ahead_end = ahead.offset + ahead.bytes.len() as u64;
-        if handle.offset < ahead.offset || handle.end() > ahead_end {
-            let want =
-                READ_AHEAD_BYTES.min(end.min(self.blocks_end).saturating_sub(handle.offset)).max(len as u64);
+        if !ahead.holds(handle) {
+            let rest = end.min(self.blocks_end).saturating_sub(handle.offset);
+            let want = ahead.widen(handle.offset).min(rest).max(len as u64);
             ahead.bytes.clear();
             ahead.bytes.resize(want as usize, 0);
             ahead.offset = handle.offset;

@@ -25,11 +25,14 @@ pub struct VerifyReport {
     pub references: u64,
 }
 
+/// Bytes read at a time.
+const WINDOW_MAX: u64 = 256 * 1024;
+
 /// Checks `table`.
 pub fn verify(table: &TableReader) -> Result<VerifyReport> {
     let mut check = Check {
         table,
-        ahead: ReadAhead::default(),
+        ahead: ReadAhead::new(WINDOW_MAX),
         next_offset: 0,
         blocks: 0,
         data_blocks: 0,
