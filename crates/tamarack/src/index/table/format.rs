@@ -152,7 +152,7 @@ pub fn decode_entry(entries: &[u8], at: usize) -> Option<EntryHeader> {
             (shared as usize, unshared as usize, take_varint_u32(&mut input)? as usize)
         }
     };
-    let tag = take_varint(&mut input)?;
+    let tag = take_tag(&mut input)?;
     let sequence = tag >> 2;
     if tag & 3 == 3 || sequence > Sequence::MAX.0 || input.len() < unshared + payload_len {
         return None;
@@ -166,6 +166,27 @@ pub fn decode_entry(entries: &[u8], at: usize) -> Option<EntryHeader> {
         end: payload + payload_len,
         trailer: sequence << 8 | tag & 3,
     })
+}
+
+/// Takes a varint as [`take_varint`] does, but one of up to eight bytes as a whole: a search decodes the tag of every
+/// entry that it passes. The position of the first clear high bit ends it; its groups of seven bits are then packed
+/// in pairs, fours and eights.
+#[inline]
+fn take_tag(input: &mut &[u8]) -> Option<u64> {
+    const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
+    let Some(word) = input.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)) else {
+        return take_varint(input);
+    };
+    let ends = !word & LAST_BYTES;
+    if ends == 0 {
+        return take_varint(input);
+    }
+    let end_bit = ends.trailing_zeros();
+    *input = &input[end_bit as usize / 8 + 1..];
+    let sevens = word & (u64::MAX >> (63 - end_bit)) & !LAST_BYTES;
+    let fourteens = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let twenty_eights = fourteens & 0x0000_3fff_0000_3fff | (fourteens & 0x3fff_0000_3fff_0000) >> 2;
+    Some(twenty_eights & 0x0fff_ffff | (twenty_eights & 0x0fff_ffff_0000_0000) >> 4)
 }
 
 /// Appends a value pointer as tables keep it.
@@ -466,6 +487,18 @@ mod tests {
             prop_assert_eq!(&out[header.payload..header.end], &payload[..]);
             prop_assert_eq!((header.trailer, header.end), (trailer, out.len()));
             prop_assert_eq!(decode_entry(&out[..out.len() - 1], 3), None);
+        }
+
+        #[test]
+        fn tags_decode_like_varints(bytes in proptest::collection::vec(any::<u8>(), 0..12), value: u64, shift in 0..64) {
+            let mut encoded = Vec::new();
+            put_varint(&mut encoded, value >> shift);
+            encoded.extend_from_slice(&bytes);
+            for input in [&bytes[..], &encoded] {
+                let (mut fast, mut slow) = (input, input);
+                prop_assert_eq!(take_tag(&mut fast), take_varint(&mut slow));
+                prop_assert_eq!(fast, slow);
+            }
         }
 
         #[test]
