@@ -143,7 +143,7 @@ mod tests {
     fn raw_bytes_are_known_before_the_block_is_finished() {
         let mut block = BlockBuilder::new(4);
         for number in 0..100_u32 {
-            let key = number.to_be_bytes();
+            let key = format!("{number:08}").into_bytes();
             block.add(&key, u64::from(number) << 8, b"payload", Some(super::super::hash_user_key(&key)));
         }
         let predicted = block.raw_bytes();
