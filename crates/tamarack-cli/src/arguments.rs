@@ -1,0 +1,93 @@
+//! The command line as a whole: the list of commands, what `--help` says about all of them, and which code
+//! runs for each.
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::Bench;
+use crate::commands::{
+    check::Check, compact::Compact, delete::Delete, dump::Dump, export::ExportDir, get::Get,
+    import::ImportDir, load::Load, multi_get::MultiGet, put::Put, scan::Scan, stats::Stats,
+};
+use crate::demo::{Demo, child::DemoChild};
+use crate::failure::{Outcome, Result};
+
+const AFTER_HELP: &str = "\
+Exit status:
+  0  done
+  1  the answer is no: a key was not found, `check` found problems, something was left out and reported
+  2  the request is wrong as it stands
+  3  the operating system failed a call, there is no such database, or the input cannot be used
+  4  corruption: stored bytes are not what was written
+  5  the database is open elsewhere
+
+Keys and values are text unless --key-format or --value-format says hex or base64. In output, bytes that are
+not UTF-8 appear as `hex:...`, and in JSON under a name ending in `_hex`; text that could be confused with that,
+or that would break a line, is quoted as a JSON string.";
+
+/// Tamarack, a persistent key-value store for SSDs.
+#[derive(Debug, Parser)]
+#[command(name = "tamarack", version, about, after_help = AFTER_HELP, max_term_width = 110)]
+pub struct Arguments {
+    /// Answer in JSON, one object per line; errors too, on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Put(Put),
+    Get(Get),
+    #[command(name = "del", visible_alias = "delete")]
+    Delete(Delete),
+    Scan(Scan),
+    MultiGet(MultiGet),
+    Load(Load),
+    Dump(Dump),
+    ImportDir(ImportDir),
+    ExportDir(ExportDir),
+    Stats(Stats),
+    Check(Check),
+    Compact(Compact),
+    Bench(Bench),
+    Demo(Demo),
+    #[command(hide = true)]
+    DemoChild(DemoChild),
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub fn run(self) -> Result<Outcome> {
+        let json = self.json;
+        match self.command {
+            Command::Put(command) => command.run(),
+            Command::Get(command) => command.run(json),
+            Command::Delete(command) => command.run(),
+            Command::Scan(command) => command.run(json),
+            Command::MultiGet(command) => command.run(json),
+            Command::Load(command) => command.run(json),
+            Command::Dump(command) => command.run(json),
+            Command::ImportDir(command) => command.run(json),
+            Command::ExportDir(command) => command.run(json),
+            Command::Stats(command) => command.run(json),
+            Command::Check(command) => command.run(json),
+            Command::Compact(command) => command.run(json),
+            Command::Bench(command) => command.run(json),
+            Command::Demo(command) => command.run(json),
+            Command::DemoChild(command) => command.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,177 @@
+//! `bench`: measures the engine with the classic workloads of embedded stores, on synthetic keys and values.
+//!
+//! The command prepares a database, runs the workloads in the order given, and prints one report each. What a
+//! workload does is in [`workload`] and [`run`]; what keys and values look like in [`keys`] and [`values`].
+
+mod keys;
+mod report;
+mod run;
+mod values;
+mod workload;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tamarack::{Db, Options};
+
+use self::report::{Report, print_heading};
+use self::run::Bed;
+use self::values::Ledger;
+use self::workload::Workload;
+use crate::failure::{Failure, Outcome, Result};
+use crate::open;
+use crate::output::Output;
+use crate::scratch::Scratch;
+
+/// Measure workloads
+///
+/// fillseq and fillrandom write each of the keys 0..NUM once, in order or in a random order; overwrite,
+/// readrandom and deleterandom draw keys uniformly, with repetitions; readmissing asks for keys that are not
+/// there but lie between those that are; readseq and readreverse walk in key order; fillsync writes NUM/1000
+/// keys (at least 100) in random order and syncs each. Keys are zero-padded decimal numbers, values cannot be
+/// compressed. One object per workload and line with --json.
+///
+/// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating
+/// system and are taken after a final sync, when background work has settled (`settled_seconds`).
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Workloads, run in this order on the same database
+    #[arg(required = true, value_enum, value_name = "WORKLOAD")]
+    workloads: Vec<Workload>,
+
+    #[command(flatten)]
+    plan: Plan,
+
+    /// Directory of the database, which is kept; workloads that begin with a fill need it to be new
+    /// [default: a temporary directory in the current one]
+    #[arg(long, value_name = "DIR")]
+    db: Option<PathBuf>,
+
+    /// Destroy a database that is already in --db and begin anew
+    #[arg(long, requires = "db")]
+    overwrite_db: bool,
+
+    /// Keep the temporary directory
+    #[arg(long, conflicts_with = "db")]
+    keep: bool,
+
+    /// Memory for cached blocks, in MiB
+    #[arg(long, value_name = "MIB")]
+    block_cache_mib: Option<usize>,
+
+    /// Size of a memtable, in MiB
+    #[arg(long, value_name = "MIB")]
+    memtable_mib: Option<usize>,
+}
+
+/// What all workloads of a run have in common.
+#[derive(Debug, Clone, Args)]
+struct Plan {
+    /// Number of keys
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    num: u64,
+
+    /// Operations of workloads that are not fills [default: NUM]
+    #[arg(long, value_name = "N")]
+    ops: Option<u64>,
+
+    /// Bytes per value
+    #[arg(long, default_value_t = 1024, value_name = "BYTES")]
+    value_size: usize,
+
+    /// Bytes per key
+    #[arg(long, default_value_t = 16, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    key_size: u16,
+
+    /// Threads that share the operations of a workload
+    #[arg(long, default_value_t = 1, value_name = "T", value_parser = clap::value_parser!(u64).range(1..=256))]
+    threads: u64,
+
+    /// Sync every write
+    #[arg(long)]
+    sync: bool,
+
+    /// Operations per write; latencies are then those of whole batches
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    batch_size: u32,
+
+    /// Seed of everything random
+    #[arg(long, default_value_t = 42, value_name = "SEED")]
+    seed: u64,
+
+    /// Compare every value read with what this run wrote under its key
+    #[arg(long)]
+    verify: bool,
+}
+
+impl Bench {
+    /// Runs the command.
+    pub fn run(self, json: bool) -> Result<Outcome> {
+        keys::check(self.plan.num, self.plan.key_size.into())?;
+        let scratch = match &self.db {
+            Some(_) => None,
+            None => Some(Scratch::new(Path::new("."), "tamarack-bench", self.keep)?),
+        };
+        let path = match (&self.db, &scratch) {
+            (Some(path), _) => path.as_path(),
+            (None, scratch) => scratch.as_ref().expect("without --db there is a scratch directory").path(),
+        };
+        let reused = self.prepare(path)?;
+        let db = Db::open(path, self.options())?;
+        let ledger = Ledger::new(self.plan.num);
+        if reused {
+            ledger.find_existing(&db, self.plan.key_size.into())?;
+        }
+        let mut bed = Bed::new(db, path, &self.plan, ledger);
+        let mut output = Output::new();
+        if !json {
+            print_heading(&mut output)?;
+        }
+        for workload in &self.workloads {
+            let report: Report = bed.run(*workload)?;
+            if json {
+                output.json(&report)?;
+            } else {
+                report.print_row(&mut output)?;
+            }
+            output.flush()?;
+        }
+        output.finish()?;
+        bed.close()?;
+        Ok(Outcome::Done)
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::default();
+        if let Some(mib) = self.block_cache_mib {
+            options.block_cache_bytes = mib << 20;
+        }
+        if let Some(mib) = self.memtable_mib {
+            options.memtable_bytes = mib << 20;
+        }
+        options
+    }
+
+    /// Decides what happens to a database that is already there; returns whether one is used.
+    fn prepare(&self, path: &Path) -> Result<bool> {
+        let fills = self.workloads.iter().any(|workload| workload.is_fill());
+        let exists = open::exists(path)?;
+        if exists && self.overwrite_db {
+            Db::destroy(path)?;
+            return Ok(false);
+        }
+        if exists && fills {
+            return Err(Failure::Usage(format!(
+                "{} exists: fills need a new database (--overwrite-db destroys the old one)",
+                path.display()
+            )));
+        }
+        if !exists && !self.workloads[0].is_fill() {
+            return Err(Failure::Usage(format!(
+                "{} has nothing to work on: begin with fillseq or fillrandom, or give an existing --db",
+                self.workloads[0].name()
+            )));
+        }
+        Ok(exists)
+    }
+}

@@ -1,0 +1,114 @@
+//! What is reported about one workload, as a JSON object or a row of a table.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::failure::Result;
+use crate::output::{self, Output};
+
+/// The report; its field names are part of the interface.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub workload: &'static str,
+    pub ops: u64,
+    pub seconds: f64,
+    pub ops_per_second: f64,
+    /// Keys and values that were written, or found, by the workload.
+    pub user_bytes: u64,
+    pub device_write_bytes: Option<u64>,
+    pub device_read_bytes: Option<u64>,
+    pub cpu_seconds: f64,
+    pub latency_us: Latency,
+    /// Keys and values that the database holds afterwards.
+    pub live_bytes: u64,
+    /// Space it occupies afterwards.
+    pub disk_bytes: u64,
+    /// Until a final sync was done and background work had settled.
+    pub settled_seconds: f64,
+    /// Reads that found their key.
+    pub found: u64,
+    /// Values whose content was compared.
+    pub verified: u64,
+    pub num: u64,
+    pub key_size: u16,
+    pub value_size: usize,
+    pub threads: u64,
+    pub batch_size: u32,
+    pub sync: bool,
+}
+
+/// Times of single operations in microseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Latency {
+    pub p50: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+impl Latency {
+    /// From a histogram of nanoseconds.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: histogram.max() as f64 / 1e3 }
+    }
+}
+
+/// Prints the heading of the table.
+pub fn print_heading(output: &mut Output) -> Result<()> {
+    output.line(&row([
+        "workload",
+        "ops",
+        "seconds",
+        "ops/s",
+        "p50 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "max µs",
+        "cpu s",
+        "dev write",
+        "dev read",
+        "write amp",
+        "on disk",
+    ]))
+}
+
+impl Report {
+    /// Prints the report as a row.
+    pub fn print_row(&self, output: &mut Output) -> Result<()> {
+        let optional = |bytes: Option<u64>| bytes.map_or("–".to_owned(), output::bytes);
+        let amplification = match self.device_write_bytes {
+            Some(written) if self.user_bytes > 0 && self.writes() => output::ratio(written, self.user_bytes),
+            _ => "–".to_owned(),
+        };
+        let micros = |time: f64| format!("{time:.1}");
+        output.line(&row([
+            self.workload,
+            &output::count(self.ops),
+            &format!("{:.3}", self.seconds),
+            &output::count(self.ops_per_second as u64),
+            &micros(self.latency_us.p50),
+            &micros(self.latency_us.p99),
+            &micros(self.latency_us.p999),
+            &micros(self.latency_us.max),
+            &format!("{:.2}", self.cpu_seconds),
+            &optional(self.device_write_bytes),
+            &optional(self.device_read_bytes),
+            &amplification,
+            &output::bytes(self.disk_bytes),
+        ]))
+    }
+
+    fn writes(&self) -> bool {
+        !self.workload.starts_with("read")
+    }
+}
+
+fn row(cells: [&str; 13]) -> String {
+    const WIDTHS: [usize; 12] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10];
+    let mut line = format!("{:<13}", cells[0]);
+    for (cell, width) in cells[1..].iter().zip(WIDTHS) {
+        line += &format!("{cell:>width$}");
+    }
+    line
+}

@@ -1,0 +1,138 @@
+//! Which values a benchmark writes, and which it must find.
+//!
+//! A value is a pure function of seed, key number and generation (which workload of the run wrote it): a slice
+//! at a random place of a block of random bytes. That cannot be compressed, costs next to nothing to make, and
+//! lets `--verify` demand exactly the latest value of a key.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tamarack::{Db, IterOptions};
+
+use super::keys::{self, Random, mix};
+use crate::failure::Result;
+
+/// Makes values.
+#[derive(Debug)]
+pub struct Values {
+    block: Vec<u8>,
+    value_size: usize,
+    seed: u64,
+}
+
+impl Values {
+    /// Places at which a value may begin: enough that neighbours share nothing a compressor could find, few
+    /// enough that the block stays in the processor's cache.
+    const PLACES: usize = 1 << 20;
+
+    /// Values of `value_size` bytes.
+    pub fn new(value_size: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut block = Vec::with_capacity(Self::PLACES + value_size + 8);
+        while block.len() < Self::PLACES + value_size {
+            block.extend_from_slice(&random.next().to_le_bytes());
+        }
+        Self { block, value_size, seed }
+    }
+
+    /// The value of a key in a generation.
+    pub fn value(&self, number: u64, generation: u8) -> &[u8] {
+        let place = mix(mix(number ^ self.seed).wrapping_add(generation.into())) as usize % Self::PLACES;
+        &self.block[place..place + self.value_size]
+    }
+}
+
+/// What is known about each key's value.
+#[derive(Debug)]
+pub struct Ledger {
+    states: Vec<AtomicU8>,
+}
+
+/// What is known about one key's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// There is none.
+    Absent,
+    /// There is one of this generation.
+    Written(u8),
+    /// There is one that this run did not write.
+    Unknown,
+}
+
+impl Ledger {
+    /// Generations are 1 to 254; the byte's other values stand for the other states.
+    pub const GENERATION_MAX: u8 = 254;
+    const ABSENT: u8 = 0;
+    const UNKNOWN: u8 = 255;
+
+    /// A ledger of `count` keys, all absent.
+    pub fn new(count: u64) -> Self {
+        Self { states: (0..count).map(|_| AtomicU8::new(Self::ABSENT)).collect() }
+    }
+
+    /// Marks the keys that `db` already has. Reads no value.
+    pub fn find_existing(&self, db: &Db, key_size: usize) -> Result<()> {
+        let mut iter = db.iter(&IterOptions { keys_only: true, ..IterOptions::default() })?;
+        iter.seek_to_first()?;
+        while iter.valid() {
+            let number = keys::parse(iter.key(), key_size);
+            if let Some(state) = number.and_then(|number| self.states.get(number as usize)) {
+                state.store(Self::UNKNOWN, Ordering::Relaxed);
+            }
+            iter.next()?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a key was written. Threads that race for one key write the same generation.
+    pub fn wrote(&self, number: u64, generation: u8) {
+        self.states[number as usize].store(generation, Ordering::Relaxed);
+    }
+
+    /// Notes that a key was deleted.
+    pub fn deleted(&self, number: u64) {
+        self.states[number as usize].store(Self::ABSENT, Ordering::Relaxed);
+    }
+
+    /// What is known about a key.
+    pub fn state(&self, number: u64) -> State {
+        match self.states.get(number as usize).map(|state| state.load(Ordering::Relaxed)) {
+            None | Some(Self::UNKNOWN) => State::Unknown,
+            Some(Self::ABSENT) => State::Absent,
+            Some(generation) => State::Written(generation),
+        }
+    }
+
+    /// How many keys have values.
+    pub fn live(&self) -> u64 {
+        self.states.iter().filter(|state| state.load(Ordering::Relaxed) != Self::ABSENT).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_functions_of_key_seed_and_generation() {
+        let values = Values::new(100, 7);
+        assert_eq!(values.value(3, 1), Values::new(100, 7).value(3, 1));
+        assert_eq!(values.value(3, 1).len(), 100);
+        assert_ne!(values.value(3, 1), values.value(3, 2));
+        assert_ne!(values.value(3, 1), values.value(4, 1));
+        assert_ne!(values.value(3, 1), Values::new(100, 8).value(3, 1));
+        assert!(Values::new(0, 7).value(1, 1).is_empty());
+    }
+
+    #[test]
+    fn the_ledger_knows_the_latest_state() {
+        let ledger = Ledger::new(3);
+        ledger.wrote(0, 1);
+        ledger.wrote(0, 2);
+        ledger.wrote(1, 1);
+        ledger.deleted(1);
+        assert_eq!(ledger.state(0), State::Written(2));
+        assert_eq!(ledger.state(1), State::Absent);
+        assert_eq!(ledger.state(99), State::Unknown);
+        assert_eq!(ledger.live(), 1);
+    }
+}

@@ -1,0 +1,14 @@
+//! The commands that work on one database, a file each: its arguments, and `run`.
+
+pub mod check;
+pub mod compact;
+pub mod delete;
+pub mod dump;
+pub mod export;
+pub mod get;
+pub mod import;
+pub mod load;
+pub mod multi_get;
+pub mod put;
+pub mod scan;
+pub mod stats;

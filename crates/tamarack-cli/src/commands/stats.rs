@@ -1,0 +1,184 @@
+//! `stats`: the shape of a database, its space and its work, for a person or in JSON.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::failure::{Outcome, Result};
+use crate::open::Database;
+use crate::output::{self, Align, Output, Table, bytes, count, percent, ratio};
+
+/// Show levels, segments, space and work of a database
+#[derive(Debug, Args)]
+pub struct Stats {
+    #[command(flatten)]
+    database: Database,
+
+    /// List every segment instead of the ten largest
+    #[arg(long)]
+    all_segments: bool,
+}
+
+impl Stats {
+    /// Segments shown to a person who did not ask for all of them.
+    const SEGMENTS_SHOWN: usize = 10;
+
+    /// Runs the command.
+    pub fn run(self, json: bool) -> Result<Outcome> {
+        let db = self.database.open_for_reading()?;
+        let stats = db.stats();
+        let mut output = Output::new();
+        if json {
+            output.json(&to_json(&stats))?;
+        } else {
+            output.line(&summary(&stats))?;
+            output.bytes(levels(&stats).as_bytes())?;
+            output.line("")?;
+            let shown = if self.all_segments { usize::MAX } else { Self::SEGMENTS_SHOWN };
+            output.bytes(segments(&stats, shown).as_bytes())?;
+        }
+        output.finish()?;
+        db.close()?;
+        Ok(Outcome::Done)
+    }
+}
+
+fn summary(stats: &tamarack::Stats) -> String {
+    let live = stats.live_value_bytes;
+    let line = |name: &str, text: String| format!("  {name:<22}{text}\n");
+    let mut text = String::new();
+    text += &line("on disk", bytes(stats.disk_bytes));
+    text += &line("  log", bytes(stats.log_bytes));
+    text += &line("  tables", bytes(stats.table_bytes));
+    text += &line("live values", bytes(live));
+    text += &line(
+        "dead values",
+        format!(
+            "{} ({} of the log)",
+            bytes(stats.dead_value_bytes),
+            percent(stats.dead_value_bytes, stats.log_bytes)
+        ),
+    );
+    text += &line("space amplification", ratio(stats.disk_bytes, live + stats.table_bytes));
+    text += &line("write amplification", ratio(written(stats), stats.user_bytes_written));
+    text += &line("device reads per get", format!("at most {}", stats.worst_case_reads));
+    text +=
+        &line("memtables", format!("{}, {} waiting", bytes(stats.memtable_bytes), stats.immutable_memtables));
+    text += &line("last sequence", count(stats.last_sequence));
+    text += &line("snapshots", count(stats.snapshots));
+    text += &line("block cache", cache(stats));
+    text += &line(
+        "reads",
+        format!(
+            "{}, {}, {}",
+            output::plural(stats.value_reads, "value"),
+            output::plural(stats.data_block_reads, "data block"),
+            output::plural(stats.index_block_reads, "index block")
+        ),
+    );
+    text += &line("syncs", count(stats.syncs));
+    text += &line("stalls", format!("{}, {}", count(stats.stalls), output::seconds(stats.stall_seconds)));
+    text
+}
+
+/// Bytes the engine handed to the operating system since the database was opened.
+fn written(stats: &tamarack::Stats) -> u64 {
+    stats.log_bytes_written + stats.flush_bytes_written + stats.compaction_bytes_written
+}
+
+fn cache(stats: &tamarack::Stats) -> String {
+    let cache = &stats.block_cache;
+    format!("{}, {} of reads hit", bytes(cache.bytes), percent(cache.hits, cache.hits + cache.misses))
+}
+
+fn levels(stats: &tamarack::Stats) -> String {
+    let mut table = Table::new(&[
+        ("level", Align::Left),
+        ("tables", Align::Right),
+        ("bytes", Align::Right),
+        ("entries", Align::Right),
+        ("value bytes", Align::Right),
+    ]);
+    for level in &stats.levels {
+        table.row(vec![
+            format!("L{}", level.level),
+            count(level.tables),
+            bytes(level.bytes),
+            count(level.entries),
+            bytes(level.referenced_value_bytes),
+        ]);
+    }
+    table.render()
+}
+
+fn segments(stats: &tamarack::Stats, shown: usize) -> String {
+    let mut table = Table::new(&[
+        ("segment", Align::Left),
+        ("bytes", Align::Right),
+        ("live", Align::Right),
+        ("dead", Align::Right),
+        ("live share", Align::Right),
+        ("state", Align::Left),
+    ]);
+    let mut segments: Vec<_> = stats.segments.iter().collect();
+    if segments.len() > shown {
+        segments.sort_by_key(|segment| std::cmp::Reverse(segment.bytes));
+    }
+    for segment in segments.iter().take(shown) {
+        table.row(vec![
+            format!("{}", segment.id),
+            bytes(segment.bytes),
+            bytes(segment.live_bytes),
+            bytes(segment.dead_bytes),
+            percent(segment.live_bytes, segment.bytes),
+            if segment.sealed { "sealed".into() } else { "open".into() },
+        ]);
+    }
+    let mut text = table.render();
+    if segments.len() > shown {
+        text += &format!(
+            "  and {} (--all-segments lists them)\n",
+            output::plural((segments.len() - shown) as u64, "smaller one")
+        );
+    }
+    text
+}
+
+fn to_json(stats: &tamarack::Stats) -> Value {
+    let levels: Vec<Value> = stats
+        .levels
+        .iter()
+        .map(|level| {
+            json!({
+                "level": level.level, "tables": level.tables, "bytes": level.bytes, "entries": level.entries,
+                "referenced_value_bytes": level.referenced_value_bytes,
+            })
+        })
+        .collect();
+    let segments: Vec<Value> = stats
+        .segments
+        .iter()
+        .map(|segment| {
+            json!({
+                "id": segment.id, "bytes": segment.bytes, "live_bytes": segment.live_bytes,
+                "dead_bytes": segment.dead_bytes, "sealed": segment.sealed,
+            })
+        })
+        .collect();
+    json!({
+        "disk_bytes": stats.disk_bytes, "log_bytes": stats.log_bytes, "table_bytes": stats.table_bytes,
+        "live_value_bytes": stats.live_value_bytes, "dead_value_bytes": stats.dead_value_bytes,
+        "memtable_bytes": stats.memtable_bytes, "immutable_memtables": stats.immutable_memtables,
+        "last_sequence": stats.last_sequence, "snapshots": stats.snapshots,
+        "user_bytes_written": stats.user_bytes_written, "log_bytes_written": stats.log_bytes_written,
+        "flush_bytes_written": stats.flush_bytes_written,
+        "compaction_bytes_read": stats.compaction_bytes_read,
+        "compaction_bytes_written": stats.compaction_bytes_written,
+        "block_cache": {
+            "hits": stats.block_cache.hits, "misses": stats.block_cache.misses, "bytes": stats.block_cache.bytes,
+        },
+        "value_reads": stats.value_reads, "value_read_bytes": stats.value_read_bytes,
+        "index_block_reads": stats.index_block_reads, "data_block_reads": stats.data_block_reads,
+        "syncs": stats.syncs, "stalls": stats.stalls, "stall_seconds": stats.stall_seconds,
+        "worst_case_reads": stats.worst_case_reads, "levels": levels, "segments": segments,
+    })
+}
