@@ -51,8 +51,9 @@ impl Memtable {
         }
     }
 
-    /// The most bytes of capacity that an entry takes. Nine in ten take a good 80 bytes less: room reserved
-    /// for inserts that have returned should be counted by [`memory_bytes`](Self::memory_bytes) instead.
+    /// The most bytes of capacity that an entry takes; on average it takes some 150 less. So a caller should
+    /// reserve this much only while an insert is under way, and count what [`memory_bytes`](Self::memory_bytes)
+    /// says once it has returned.
     pub fn entry_bytes_max(user_key_bytes: usize, payload_bytes: usize) -> usize {
         SkipList::<CodedOrder>::entry_bytes_max(user_key_bytes + TRAILER_BYTES, payload_bytes)
     }

@@ -25,9 +25,9 @@ use std::slice;
 use super::arena::{Arena, WORD_BYTES};
 use crate::base::sync::{Ordering, PlainAtomicU64, interleave};
 
-/// The tallest tower. With a quarter of each level's nodes on the next, searches stay logarithmic up to 4^12
-/// (16 million) entries, and grow only by a short scan of the top level beyond that.
-pub(super) const HEIGHT_MAX: usize = 12;
+/// The tallest tower. With half of each level's nodes on the next, searches stay logarithmic up to 2^20 entries,
+/// and beyond that grow only by a scan of the top level, which has one node in a million.
+pub(super) const HEIGHT_MAX: usize = 20;
 
 /// Words of the head, which is the first node in the arena.
 const HEAD_WORDS: usize = HEIGHT_MAX + 1;
