@@ -104,10 +104,11 @@ impl<O: Order> SkipList<O> {
             })
             .is_lt()
         };
-        let mut previous = [self.nodes.head(HEIGHT_MAX - 1); HEIGHT_MAX];
-        if !self.append_after(top, is_before, &mut previous) {
+        let previous = self.ends_before(top, is_before).unwrap_or_else(|| {
+            let mut previous = self.heads();
             self.descend(is_before, |slot| previous[slot.level()] = slot);
-        }
+            previous
+        });
         self.height.fetch_max(top.level() + 1, Ordering::Relaxed);
         for (level, from) in previous.into_iter().enumerate().take(top.level() + 1) {
             self.link(top.at_level(level), code, from.at_level(level), is_before);
@@ -179,23 +180,28 @@ impl<O: Order> SkipList<O> {
         }
     }
 
-    /// If the new node of `top` goes behind the last entry, fills in `previous` for its levels without a
-    /// search and returns true.
-    fn append_after<'a>(
+    /// If the new node of `top` goes behind the last entry: an entry before it on each of its levels, found
+    /// without a search.
+    fn ends_before<'a>(
         &'a self,
         top: Slot<'a>,
         is_before: impl Fn(Edge<'a>) -> bool,
-        previous: &mut [Slot<'a>; HEIGHT_MAX],
-    ) -> bool {
+    ) -> Option<[Slot<'a>; HEIGHT_MAX]> {
         let last = self.tails.load(&self.nodes, 0);
-        let Some(last_slot) = last.target().filter(|_| is_before(last)) else { return false };
+        let last_slot = last.target().filter(|_| is_before(last))?;
+        let mut previous = self.heads();
         previous[0] = last_slot;
         for (level, slot) in previous.iter_mut().enumerate().take(top.level() + 1).skip(1) {
             *slot = self.tails.load(&self.nodes, level).target().unwrap_or(*slot);
         }
         // After the tails of the other levels: were one of them behind `last`, then something would follow
-        // `last` by now. That they are not at the end of their level does no harm.
-        last_slot.load().is_end()
+        // `last` by now. That they may not be at the end of their level does no harm.
+        last_slot.load().is_end().then_some(previous)
+    }
+
+    /// For every level a slot of the head, which is before everything.
+    fn heads(&self) -> [Slot<'_>; HEIGHT_MAX] {
+        [self.nodes.head(HEIGHT_MAX - 1); HEIGHT_MAX]
     }
 
     /// Links `slot` into its level, at the place found by walking on from `from`.
