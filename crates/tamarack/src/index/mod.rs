@@ -21,7 +21,6 @@ mod open;
 mod output;
 mod read;
 pub mod table;
-pub mod manifest;
 pub mod version;
 
 #[cfg(test)]

@@ -173,15 +173,8 @@ impl SegmentReader {
             value.resize(len, 0);
             self.read_bytes(segment, offset, value)?;
         }
-        let header = check_record(segment, &self.order, pointer, key, value)?;
+        let header = check_record(segment, &self.order, pointer, key, value, verify)?;
         let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
-        if verify {
-            let computed = Checksum::unseeded().with(&value[head_len..]).finish();
-            if computed != header.value_checksum {
-                let expected = format!("value checksum {:#010x}", header.value_checksum);
-                return Err(Error::corruption(&segment.path, offset, expected, format!("{computed:#010x}")));
-            }
-        }
         if header.codec == Codec::None {
             value.copy_within(head_len.., 0);
             value.truncate(len - head_len);
@@ -195,7 +188,36 @@ impl SegmentReader {
             .map_err(|found| Error::corruption(&segment.path, offset, "a compressed value", found))
     }
 
-    fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
+    /// Replaces `value` by the value in `record`, bytes read from where `pointer` says that begin with its record
+    /// and may reach beyond it. `None` if they end before the record does: it has another length than `key` lets
+    /// one expect, and must be read by itself.
+    ///
+    /// # Errors
+    /// `Corruption`, as for [`read`](Self::read).
+    pub(super) fn extract(
+        &self,
+        segment: &OpenSegment,
+        pointer: ValuePointer,
+        key: &[u8],
+        verify: bool,
+        record: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Option<()>> {
+        let written_key_len = usize::from(u16::from_le_bytes([record[12], record[13]]));
+        if written_key_len != key.len() && !self.order.comparator().equal_means_identical() {
+            return Ok(None);
+        }
+        let record = &record[..record_len(key.len(), u64::from(pointer.stored_len)) as usize];
+        let header = check_record(segment, &self.order, pointer, key, record, verify)?;
+        let stored = &record[RECORD_HEADER_BYTES + usize::from(header.key_len)..];
+        value.clear();
+        header.codec.decompress_into(stored, value).map_err(|found| {
+            Error::corruption(&segment.path, u64::from(pointer.offset), "a compressed value", found)
+        })?;
+        Ok(Some(()))
+    }
+
+    pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.counters.reads.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         read_exact_at(&*segment.file, bytes, offset).map_err(|error| match error.kind() {
@@ -210,13 +232,14 @@ impl SegmentReader {
     }
 }
 
-/// Checks that `record` is the put that `pointer` means, under `key`.
+/// Checks that `record` is the put that `pointer` means, under `key`; `verify` includes the value's checksum.
 fn check_record(
     segment: &OpenSegment,
     order: &KeyOrder,
     pointer: ValuePointer,
     key: &[u8],
     record: &[u8],
+    verify: bool,
 ) -> Result<RecordHeader> {
     let offset = u64::from(pointer.offset);
     let corrupt = |expected: String, found: String| Error::corruption(&segment.path, offset, expected, found);
@@ -236,6 +259,13 @@ fn check_record(
     }
     if header.kind != RecordKind::Put {
         return Err(corrupt("a put".into(), format!("{:?}", header.kind)));
+    }
+    if verify {
+        let computed = Checksum::unseeded().with(&record[head_len..]).finish();
+        if computed != header.value_checksum {
+            let expected = format!("value checksum {:#010x}", header.value_checksum);
+            return Err(corrupt(expected, format!("{computed:#010x}")));
+        }
     }
     Ok(header)
 }

@@ -1,0 +1,207 @@
+//! Checks that what is on disk is what was written, without changing anything, while the cube goes on.
+
+use std::collections::BTreeMap;
+
+use super::Cube;
+use crate::base::error::{Error, Result};
+use crate::base::ids::{LogPosition, SegmentId};
+use crate::base::names::FileName;
+use crate::index::version::{SegmentEntry, Version};
+use crate::vlog::format::{RecordKind, SEGMENT_HEADER_BYTES};
+use crate::vlog::reader::{OpenSegment, read_header};
+use crate::vlog::scan::{End, Scanner, Values};
+
+/// How much a check reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum CheckLevel {
+    /// Every file is there, has its length and its header, and the manifest's counts agree with one another.
+    Structure,
+    /// Also every byte of every table, the header and key of every record of the log, and that each pointer
+    /// leads to a record.
+    #[default]
+    Checksums,
+    /// Also every value.
+    Values,
+}
+
+/// What a check has found.
+#[derive(Debug, Clone, Default)]
+pub struct CheckReport {
+    /// Tables looked at.
+    pub tables: u64,
+    /// Segments of the log looked at.
+    pub segments: u64,
+    /// Entries of tables read.
+    pub entries: u64,
+    /// Records of the log read.
+    pub records: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// What is wrong, each with its place.
+    pub problems: Vec<Error>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn note<T>(&mut self, outcome: Result<T>) -> Option<T> {
+        outcome.map_err(|error| self.problems.push(error)).ok()
+    }
+}
+
+impl Cube {
+    /// Checks tables and log as of now. Blocks on the device; writers and readers go on.
+    pub fn check(&self, level: CheckLevel) -> CheckReport {
+        let mut report = CheckReport::default();
+        let state = self.current.load();
+        let version = &state.version;
+        if let Err(found) = version.audit() {
+            let manifest = self.directory.join("CURRENT");
+            report.problems.push(Error::corruption(&manifest, 0, "counts that agree", found));
+        }
+        let referenced = self.check_tables(version, level, &mut report);
+        // The end of the log is taken before its segments are scanned; what is appended later is not looked at.
+        let (tail, ticket) = self.order.tail();
+        report.note(self.publisher.wait_for(ticket));
+        for entry in version.segments().sealed() {
+            let offsets = referenced.get(&entry.meta.id).map_or(&[][..], Vec::as_slice);
+            let outcome = self.check_sealed(entry, level, offsets, &mut report);
+            report.note(outcome);
+        }
+        for handle in &state.unregistered {
+            let FileName::Segment(id) = handle.name() else { continue };
+            let offsets = referenced.get(&id).map_or(&[][..], Vec::as_slice);
+            let outcome = self.check_unregistered(id, tail, level, offsets, &mut report);
+            report.note(outcome);
+        }
+        report
+    }
+
+    /// Checks every table; returns the offsets they refer to, by segment, sorted.
+    fn check_tables(
+        &self,
+        version: &Version,
+        level: CheckLevel,
+        report: &mut CheckReport,
+    ) -> BTreeMap<SegmentId, Vec<u32>> {
+        let mut referenced: BTreeMap<SegmentId, Vec<u32>> = BTreeMap::new();
+        for (_, meta) in version.tables() {
+            report.tables += 1;
+            let Some(table) = report.note(self.index.tables().get(meta.id)) else { continue };
+            if table.file_bytes() != meta.file_bytes {
+                let path = FileName::Table(meta.id).path(&self.directory);
+                let expected = format!("a table of {} bytes", meta.file_bytes);
+                let found = format!("{} bytes", table.file_bytes());
+                report.problems.push(Error::corruption(&path, 0, expected, found));
+            }
+            if level == CheckLevel::Structure {
+                continue;
+            }
+            if let Some(verified) = report.note(table.verify()) {
+                report.entries += verified.entries;
+                report.bytes_read += verified.bytes;
+            }
+            let sets = table.references().and_then(Iterator::collect::<Result<Vec<_>>>);
+            for (segment, offsets) in report.note(sets).unwrap_or_default() {
+                referenced.entry(segment).or_default().extend(offsets);
+            }
+        }
+        referenced.values_mut().for_each(|offsets| offsets.sort_unstable());
+        referenced
+    }
+
+    fn check_sealed(
+        &self,
+        entry: &SegmentEntry,
+        level: CheckLevel,
+        referenced: &[u32],
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let id = entry.meta.id;
+        report.segments += 1;
+        let segment = self.reader.segment(id)?;
+        let len = file_len(&segment)?;
+        if len != entry.meta.file_bytes {
+            let expected = format!("a segment of {} bytes", entry.meta.file_bytes);
+            return Err(Error::corruption(segment.path(), 0, expected, format!("{len} bytes")));
+        }
+        self.check_segment(id, entry.meta.end, level, referenced, report)
+    }
+
+    fn check_unregistered(
+        &self,
+        id: SegmentId,
+        tail: LogPosition,
+        level: CheckLevel,
+        referenced: &[u32],
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        if id > tail.segment {
+            return Ok(());
+        }
+        report.segments += 1;
+        let segment = self.reader.segment(id)?;
+        let end = if id == tail.segment {
+            tail.offset
+        } else {
+            // Full, sealed or about to be: its successor says where its records end.
+            let next = self.reader.segment(SegmentId(id.0 + 1))?;
+            let header = read_header(next.file(), next.path(), self.id, SegmentId(id.0 + 1))?;
+            header.predecessor.offset.min(file_len(&segment)?)
+        };
+        self.check_segment(id, end, level, referenced, report)
+    }
+
+    fn check_segment(
+        &self,
+        id: SegmentId,
+        end: u64,
+        level: CheckLevel,
+        referenced: &[u32],
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let segment = self.reader.segment(id)?;
+        read_header(segment.file(), segment.path(), self.id, id)?;
+        if level == CheckLevel::Structure {
+            return Ok(());
+        }
+        let values = if level == CheckLevel::Values { Values::Check } else { Values::Skip };
+        let mut scanner =
+            Scanner::new(segment.file(), segment.path(), segment.seed(), SEGMENT_HEADER_BYTES, end);
+        let mut wanted = referenced.iter().copied().peekable();
+        while let Some(record) = scanner.next(values)? {
+            report.records += 1;
+            let read = if level == CheckLevel::Values { record.header.record_len() } else { 24 };
+            report.bytes_read += read;
+            while let Some(offset) = wanted.next_if(|&offset| u64::from(offset) <= record.offset) {
+                if u64::from(offset) != record.offset || record.header.kind != RecordKind::Put {
+                    report.problems.push(dangling(&segment, offset));
+                }
+            }
+        }
+        report.problems.extend(wanted.map(|offset| dangling(&segment, offset)));
+        match scanner.end() {
+            End::Limit => Ok(()),
+            End::Blank { at } => Err(Error::corruption(segment.path(), *at, "a record", "zeros")),
+            End::Invalid { at, expected, found } => {
+                Err(Error::corruption(segment.path(), *at, expected.clone(), found.clone()))
+            }
+        }
+    }
+
+    /// Opens nothing that does not pass every check.
+    pub(super) fn check_everything(&self) -> Result<()> {
+        self.check(CheckLevel::Values).problems.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+fn dangling(segment: &OpenSegment, offset: u32) -> Error {
+    Error::corruption(segment.path(), u64::from(offset), "the put that a table points to", "none")
+}
+
+fn file_len(segment: &OpenSegment) -> Result<u64> {
+    segment.file().len().map_err(|error| Error::io("read the length of", segment.path(), error))
+}

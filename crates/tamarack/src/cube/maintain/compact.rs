@@ -1,0 +1,66 @@
+//! Running compactions.
+
+use super::super::Cube;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::sync::{Arc, Ordering};
+use crate::index::{Compaction, ManualTurn};
+
+impl Cube {
+    /// Runs one compaction.
+    pub(super) fn compaction_job(&self, compaction: Compaction) {
+        let stopped = self.compact(compaction).err().filter(|error| error.kind() != ErrorKind::Closed);
+        if let Some(error) = &stopped {
+            self.health.warn(format!("a compaction failed: {error}"));
+        }
+        self.end_job(|state| {
+            state.compacting -= 1;
+            if let Some(error) = stopped {
+                state.compaction_stopped.get_or_insert(error);
+            }
+        });
+    }
+
+    fn compact(&self, compaction: Compaction) -> Result<()> {
+        let snapshots = self.snapshots.list();
+        let parts = self.options.background_threads;
+        let cancelled = &self.maintenance.cancelled;
+        let run_all = |jobs| self.workers.run_all(jobs);
+        let done = self.index.run(compaction, &snapshots, cancelled, parts, &run_all)?;
+        self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
+        self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
+        self.counters.compactions.fetch_add(1, Ordering::Relaxed);
+        self.current.install(|| self.index.version(), &[]);
+        self.drop_dead_segments()
+    }
+
+    /// Flushes, and rewrites every table that overlaps `start..=end` down to the deepest level in use, so that
+    /// nothing overwritten or deleted is left there but what snapshots see.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `Corruption`, `ReadOnly`, `Closed`.
+    pub fn compact_range(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.flush()?;
+        let mut manual = self.index.start_manual(start, end);
+        loop {
+            let mut state = self.maintenance.state.lock();
+            self.check_may_write()?;
+            if state.closing {
+                return Err(Error::closed());
+            }
+            if let Some(error) = &state.compaction_stopped {
+                return Err(error.clone());
+            }
+            match self.index.next_manual(&mut manual) {
+                ManualTurn::Done => return Ok(()),
+                ManualTurn::Blocked => self.maintenance.changed.wait(&mut state),
+                ManualTurn::Run(compaction) => {
+                    state.compacting += 1;
+                    drop(state);
+                    let result = self.compact(compaction);
+                    self.end_job(|state| state.compacting -= 1);
+                    result?;
+                }
+            }
+        }
+    }
+}

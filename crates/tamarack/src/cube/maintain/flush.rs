@@ -1,0 +1,167 @@
+//! Sealing full segments and flushing frozen memtables.
+
+use super::super::Cube;
+use super::super::state::Frozen;
+use super::{Seal, State};
+use crate::base::error::{ErrorKind, Result};
+use crate::base::ids::{LogPosition, SegmentId};
+use crate::base::sync::{Arc, Ordering};
+use crate::index::version::{TableMeta, VersionEdit};
+use crate::vlog::segment::seal;
+
+impl Cube {
+    /// Seals every full segment.
+    pub(super) fn seal_job(&self) {
+        let result = self.seal_all();
+        if let Err(error) = &result {
+            self.judge(error);
+            self.health.warn(format!("a log segment could not be sealed: {error}"));
+        }
+        self.end_job(|state| {
+            state.sealing = false;
+            if let Err(error) = result {
+                state.stopped.get_or_insert(error);
+            }
+        });
+    }
+
+    fn seal_all(&self) -> Result<()> {
+        loop {
+            let Some(next) = self.maintenance.state.lock().seals.front().cloned() else { return Ok(()) };
+            self.seal_one(&next)?;
+            let mut state = self.maintenance.state.lock();
+            state.seals.pop_front();
+            drop(state);
+            self.maintenance.changed.notify_all();
+        }
+    }
+
+    /// Seals one segment and keeps what the next manifest edit will say of it.
+    pub(in super::super) fn seal_one(&self, full: &Seal) -> Result<()> {
+        self.publisher.wait_for(full.barrier)?;
+        let id = full.segment.header().id;
+        self.sync_to(LogPosition { segment: id, offset: full.end })?;
+        let meta =
+            seal(&**full.segment.file(), full.segment.path(), full.segment.header(), full.end, &self.keys)?;
+        self.maintenance.state.lock().sealed.push(meta);
+        Ok(())
+    }
+
+    /// Flushes every frozen memtable.
+    pub(super) fn flush_job(&self) {
+        let mut result = Ok(());
+        while result.is_ok() {
+            let frozen: Vec<_> = self.current.load().frozen.iter().rev().cloned().collect();
+            if frozen.is_empty() {
+                break;
+            }
+            result = self.flush_memtables(&frozen);
+        }
+        if let Err(error) = &result {
+            self.judge(error);
+            self.health.warn(format!("a memtable could not be flushed: {error}"));
+        }
+        self.end_job(|state| {
+            state.flushing = false;
+            if let Err(error) = result {
+                state.stopped.get_or_insert(error);
+            }
+        });
+    }
+
+    /// Turns `frozen`, oldest first and none left out, into tables, and moves the log head behind them.
+    fn flush_memtables(&self, frozen: &[Arc<Frozen>]) -> Result<()> {
+        let newest = frozen.last().expect("called with at least one memtable");
+        self.publisher.wait_for(newest.barrier)?;
+        // I-09: no table points to log bytes that are not durable.
+        self.sync_to(newest.end)?;
+        self.wait_for_seals(newest.end.segment)?;
+        let memtables: Vec<_> = frozen.iter().map(|frozen| Arc::clone(&frozen.memtable)).collect();
+        let sealed = std::mem::take(&mut self.maintenance.state.lock().sealed);
+        let edit = VersionEdit {
+            add_segments: sealed.clone(),
+            // I-05: everything before the head is in the tables of this edit or an earlier one.
+            log_head: Some(newest.end),
+            last_sequence: Some(newest.last_sequence),
+            next_segment_id: Some(SegmentId(newest.end.segment.0 + 1)),
+            ..VersionEdit::default()
+        };
+        let before = self.index.version();
+        let after = self.index.flush(&memtables, &self.snapshots.list(), edit).inspect_err(|_| {
+            self.maintenance.state.lock().sealed.splice(0..0, sealed);
+        })?;
+        self.current.install(|| self.index.version(), frozen);
+        let is_new = |table: &&Arc<TableMeta>| before.level(0).iter().all(|old| old.id != table.id);
+        let bytes = after.level(0).iter().filter(is_new).map(|table| table.file_bytes).sum();
+        self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.maintenance.state.lock();
+        state.flushed_log_bytes = newest.log_bytes;
+        // There was room for a table: a compaction that found none may try again.
+        state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
+        drop(state);
+        self.maintenance.changed.notify_all();
+        self.drop_dead_segments()?;
+        self.schedule();
+        Ok(())
+    }
+
+    /// Waits until every segment before `segment` is sealed: the log head may not pass one that the manifest does
+    /// not know.
+    fn wait_for_seals(&self, segment: SegmentId) -> Result<()> {
+        let mut state = self.maintenance.state.lock();
+        let open = |state: &State| state.seals.iter().any(|seal| seal.segment.header().id < segment);
+        while open(&state) {
+            self.health.check_writable()?;
+            if state.sealing {
+                self.maintenance.changed.wait(&mut state);
+                continue;
+            }
+            state.sealing = true;
+            drop(state);
+            let result = self.seal_all();
+            state = self.maintenance.state.lock();
+            state.sealing = false;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Removes segments before the log head into which no table points any more.
+    pub(super) fn drop_dead_segments(&self) -> Result<()> {
+        let version = self.index.version();
+        let dead = version.droppable_segments(version.numbers().log_head);
+        if dead.is_empty() {
+            return Ok(());
+        }
+        // I-07: they are dead by tables that are in the manifest, and each of those was written when the log was
+        // durable up to its last operation.
+        self.index.install(VersionEdit { drop_segments: dead, ..VersionEdit::default() })?;
+        self.current.install(|| self.index.version(), &[]);
+        Ok(())
+    }
+
+    /// Turns every memtable, the active one included, into tables.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. Nothing is lost.
+    pub fn flush(&self) -> Result<()> {
+        self.check_may_write()?;
+        self.order.rotate_memtable(|obstacle| self.clear(obstacle))?;
+        let newest = self.current.peek().frozen.first().cloned();
+        let Some(newest) = newest else { return Ok(()) };
+        let mut state = self.maintenance.state.lock();
+        loop {
+            self.health.check_writable()?;
+            if !self.current.peek().frozen.iter().any(|frozen| Arc::ptr_eq(frozen, &newest)) {
+                return Ok(());
+            }
+            if let Some(error) = state.stopped.take() {
+                drop(state);
+                self.schedule();
+                return Err(error);
+            }
+            self.maintenance.changed.wait(&mut state);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Background work: which jobs run, and what waits for them.
+//!
+//! Three kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
+//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables. One sealing and one
+//! flushing job run at a time, and as many compactions as do not touch each other. Every change of memtables,
+//! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
+//!
+//! A failure for want of space stops the job and is told to the writers that wait for it; the next one to ask
+//! starts it again. A damaged table stops compaction until the cube is opened again, so that it is not met over
+//! and over. Any other failure poisons the cube. Lock rank: `state` is a leaf.
+
+mod compact;
+mod flush;
+
+use std::collections::VecDeque;
+
+use super::Cube;
+use super::publish::Ticket;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::segment::SegmentMeta;
+use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::env::pool::Priority;
+use crate::vlog::segment::Segment;
+
+/// A full segment that waits to be sealed.
+#[derive(Debug, Clone)]
+pub struct Seal {
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// Where its records end.
+    pub end: u64,
+    /// Once this ticket is published, all its records are written.
+    pub barrier: Ticket,
+}
+
+/// The background work of one cube.
+#[derive(Debug, Default)]
+pub struct Maintenance {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Set when compactions should stop as soon as they can.
+    pub(super) cancelled: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closing: bool,
+    sealing: bool,
+    flushing: bool,
+    compacting: usize,
+    /// Full segments, oldest first.
+    seals: VecDeque<Seal>,
+    /// Sealed segments that no manifest edit has named yet.
+    sealed: Vec<SegmentMeta>,
+    /// Why flushing stopped, until somebody starts it again.
+    stopped: Option<Error>,
+    /// Why compaction stopped, until the cube is opened again.
+    compaction_stopped: Option<Error>,
+    /// Bytes of log, counted from opening, whose operations are in tables.
+    flushed_log_bytes: u64,
+}
+
+impl Maintenance {
+    /// Work that begins with the segments recovery has sealed.
+    pub fn new(sealed: Vec<SegmentMeta>) -> Self {
+        Self { state: Mutex::new(State { sealed, ..State::default() }), ..Self::default() }
+    }
+
+    /// Adds a full segment.
+    pub fn add_seal(&self, seal: Seal) {
+        self.state.lock().seals.push_back(seal);
+    }
+
+    /// Wakes everybody who waits for background work, to look at the cube's health.
+    pub fn wake_all(&self) {
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+
+    /// Log bytes whose operations are in tables, counted from opening.
+    pub fn flushed_log_bytes(&self) -> u64 {
+        self.state.lock().flushed_log_bytes
+    }
+}
+
+impl Cube {
+    /// Starts every job that has become possible, and sets how much writers are slowed down.
+    pub(super) fn schedule(&self) {
+        let Some(this) = self.this.upgrade() else { return };
+        let mut state = self.maintenance.state.lock();
+        if state.closing || self.health.is_poisoned() || self.options.read_only {
+            return;
+        }
+        if !state.sealing && !state.seals.is_empty() {
+            state.sealing = true;
+            this.start(&mut state, Priority::High, |cube| cube.seal_job());
+        }
+        if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
+            state.flushing = true;
+            this.start(&mut state, Priority::High, |cube| cube.flush_job());
+        }
+        while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
+            let Some(compaction) = self.index.pick(LEVEL_DUE_PERMILLE) else { break };
+            state.compacting += 1;
+            this.start(&mut state, Priority::Low, move |cube| cube.compaction_job(compaction));
+        }
+        drop(state);
+        self.throttle.set_debt(self.debt());
+    }
+
+    /// Runs `job` on the workers; a panic in it poisons the cube.
+    fn start(
+        self: &Arc<Self>,
+        _state: &mut MutexGuard<'_, State>,
+        priority: Priority,
+        job: impl FnOnce(&Arc<Cube>) + Send + 'static,
+    ) {
+        let cube = Arc::clone(self);
+        let body = Box::new(move || {
+            let guard = PanicGuard { cube: &cube };
+            job(&cube);
+            std::mem::forget(guard);
+        });
+        // The workers outlive the cube, so a refusal means that the process is ending.
+        if !self.workers.submit(priority, body) {
+            self.health.warn("background work was refused: the workers have been shut down".into());
+        }
+    }
+
+    /// How far background work is behind, from 0 to 1: the worse of memtables that wait for a flush, tables that
+    /// wait in level 0, and log that would have to be replayed.
+    fn debt(&self) -> f64 {
+        let state = self.current.peek();
+        let memtables = state.frozen.len() as f64 / self.options.memtables_max as f64;
+        let level0 = state.version.level(0).len() as f64 / LEVEL0_TABLES_MAX as f64;
+        memtables.max(level0).min(1.0)
+    }
+
+    /// Waits until another memtable may be frozen. `log_bytes` is the log granted so far.
+    ///
+    /// # Errors
+    /// Why flushing stopped; the next call starts it again.
+    pub(super) fn wait_for_flush(&self, log_bytes: u64) -> Result<()> {
+        let mut waited = None;
+        let mut state = self.maintenance.state.lock();
+        let result = loop {
+            if let Err(error) = self.health.check_writable() {
+                break Err(error);
+            }
+            let frozen = self.current.peek().frozen.len();
+            let unflushed = log_bytes - state.flushed_log_bytes.min(log_bytes);
+            let long_log = frozen > 0 && unflushed > self.options.recovery_log_max / 4 * 3;
+            if frozen + 1 < self.options.memtables_max && !long_log {
+                break Ok(());
+            }
+            if let Some(error) = state.stopped.take() {
+                drop(state);
+                self.schedule();
+                break Err(error);
+            }
+            waited.get_or_insert_with(|| self.env.clock.monotonic());
+            self.maintenance.changed.wait(&mut state);
+        };
+        if let Some(begin) = waited {
+            self.throttle.note_wait(self.env.clock.monotonic() - begin);
+        }
+        result
+    }
+
+    /// Waits until no job runs and none is possible.
+    ///
+    /// # Errors
+    /// Why a job stopped, or why the cube is poisoned.
+    pub fn wait_idle(&self) -> Result<()> {
+        let mut state = self.maintenance.state.lock();
+        loop {
+            self.health.check_writable()?;
+            if let Some(error) = state.stopped.as_ref().or(state.compaction_stopped.as_ref()) {
+                return Err(error.clone());
+            }
+            if !state.is_busy() && state.seals.is_empty() && self.current.peek().frozen.is_empty() {
+                return Ok(());
+            }
+            self.maintenance.changed.wait(&mut state);
+        }
+    }
+
+    /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet.
+    pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
+        self.maintenance.cancelled.store(true, Ordering::Relaxed);
+        let mut state = self.maintenance.state.lock();
+        state.closing = true;
+        while state.is_busy() {
+            self.maintenance.changed.wait(&mut state);
+        }
+        std::mem::take(&mut state.seals)
+    }
+
+    /// Ends a job: `finish` changes the state under its lock, then whatever became possible is started.
+    fn end_job(&self, finish: impl FnOnce(&mut State)) {
+        finish(&mut self.maintenance.state.lock());
+        self.schedule();
+        self.maintenance.changed.notify_all();
+    }
+
+    /// What a failed job means for the cube. Returns whether the job may be tried again on request.
+    fn judge(&self, error: &Error) -> bool {
+        match error.kind() {
+            ErrorKind::NoSpace | ErrorKind::Closed => true,
+            _ => {
+                self.poison(error);
+                false
+            }
+        }
+    }
+}
+
+impl State {
+    fn is_busy(&self) -> bool {
+        self.sealing || self.flushing || self.compacting > 0
+    }
+}
+
+/// The share of its target, in thousandths, at which a level is compacted.
+const LEVEL_DUE_PERMILLE: u64 = 1000;
+/// Tables in level 0 at which writers are slowed down most.
+const LEVEL0_TABLES_MAX: usize = 24;
+
+/// Poisons the cube if a job panics, and lets nobody wait for that job.
+struct PanicGuard<'a> {
+    cube: &'a Cube,
+}
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        self.cube.poison(&Error::invalid_argument("a panic in background work"));
+        let mut state = self.cube.maintenance.state.lock();
+        (state.sealing, state.flushing, state.compacting) = (false, false, 0);
+        drop(state);
+        self.cube.maintenance.changed.notify_all();
+    }
+}

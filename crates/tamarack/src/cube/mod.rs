@@ -1,0 +1,142 @@
+//! One failure domain: a directory with its log, index, memtables, commit order, snapshots and background work.
+//!
+//! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
+//! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
+//! reader holds, `read` looks keys up, `visible` and `iter` walk. Background: `maintain` seals segments, flushes
+//! memtables and compacts tables. `open` recovers; `health` says whether writes are still possible.
+
+pub mod check;
+mod commit;
+mod durability;
+mod health;
+pub mod iter;
+mod maintain;
+pub mod open;
+mod order;
+mod publish;
+pub mod read;
+pub mod snapshot;
+mod state;
+pub mod stats;
+mod throttle;
+mod turn;
+mod visible;
+
+use std::path::PathBuf;
+use std::sync::Weak;
+
+use crate::base::error::{Error, Result};
+use crate::base::ids::CubeId;
+use crate::base::keys::KeyOrder;
+use crate::base::options::Options;
+use crate::base::recovery::RecoveryReport;
+use crate::base::sync::{Arc, AtomicU64, Mutex};
+use crate::env::pool::WorkerPool;
+use crate::env::{DirLock, Env};
+use crate::index::Index;
+use crate::index::cache::BlockCache;
+use crate::vlog::reader::SegmentReader;
+
+use durability::Durability;
+use health::Health;
+use maintain::Maintenance;
+use order::CommitOrder;
+use publish::Publisher;
+use snapshot::Snapshots;
+use state::Current;
+use throttle::Throttle;
+
+/// One open cube.
+pub struct Cube {
+    /// For background jobs, which hold the cube while they run.
+    this: Weak<Cube>,
+    env: Env,
+    directory: PathBuf,
+    id: CubeId,
+    options: Options,
+    keys: KeyOrder,
+    index: Arc<Index>,
+    reader: Arc<SegmentReader>,
+    publisher: Arc<Publisher>,
+    order: CommitOrder,
+    durability: Durability,
+    health: Arc<Health>,
+    throttle: Throttle,
+    current: Current,
+    snapshots: Arc<Snapshots>,
+    maintenance: Maintenance,
+    workers: Arc<WorkerPool>,
+    blocks: Arc<BlockCache>,
+    /// Threads for reads that are done together, started by the first of them.
+    read_workers: Mutex<Option<Arc<WorkerPool>>>,
+    counters: Counters,
+    recovery: RecoveryReport,
+    /// Held until the cube is gone.
+    _lock: Box<dyn DirLock>,
+}
+
+/// What has been written since the cube was opened.
+#[derive(Debug, Default)]
+struct Counters {
+    user_bytes: AtomicU64,
+    operations: AtomicU64,
+    flush_bytes: AtomicU64,
+    compaction_bytes_read: AtomicU64,
+    compaction_bytes_written: AtomicU64,
+    flushes: AtomicU64,
+    compactions: AtomicU64,
+}
+
+impl std::fmt::Debug for Cube {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cube")
+            .field("directory", &self.directory)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cube {
+    /// What opening found in the log.
+    pub fn recovery(&self) -> &RecoveryReport {
+        &self.recovery
+    }
+
+    /// Its keys' order.
+    pub fn keys(&self) -> &KeyOrder {
+        &self.keys
+    }
+
+    /// About how many bytes of device `start..end` takes, values included.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn approximate_size(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
+        let size = self.index.approximate_size(&self.current.load().version, start, end)?;
+        Ok(size.table_bytes + size.value_bytes)
+    }
+
+    fn check_may_write(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::read_only("the database was opened read-only: open it without read_only"));
+        }
+        self.health.check_writable()
+    }
+
+    /// Takes no more writes, because of `cause`, and tells everybody who waits.
+    fn poison(&self, cause: &Error) {
+        let error = self.health.poison(cause);
+        self.publisher.fail(&error);
+        self.maintenance.wake_all();
+    }
+
+    fn read_pool(&self) -> Arc<WorkerPool> {
+        let mut pool = self.read_workers.lock();
+        let started = pool.get_or_insert_with(|| {
+            // Where no thread can be started, the work is done by the caller and the pool of the background.
+            WorkerPool::new(&self.env, "tamarack-read", read::READ_WAYS)
+                .unwrap_or_else(|_| Arc::clone(&self.workers))
+        });
+        Arc::clone(started)
+    }
+}

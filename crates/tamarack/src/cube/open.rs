@@ -1,0 +1,382 @@
+//! Opening and closing a cube.
+
+use super::durability::Durability;
+use super::health::Health;
+use super::maintain::{Maintenance, Seal};
+use super::order::{CommitOrder, Limits, Start};
+use super::publish::Publisher;
+use super::snapshot::Snapshots;
+use super::state::{Current, Frozen, ReadState};
+use super::throttle::Throttle;
+use super::{Counters, Cube};
+use crate::base::error::{Error, Result};
+use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence};
+use crate::base::keys::{EntryKind, KeyOrder};
+use crate::base::names::FileName;
+use crate::base::options::Options;
+use crate::base::pointer::POINTER_BYTES;
+use crate::base::sync::{Arc, Mutex};
+use crate::env::pool::WorkerPool;
+use crate::env::{DirLock, Env, LockMode};
+use crate::index::cache::BlockCache;
+use crate::index::compact::CompactionOptions;
+use crate::index::memtable::Memtable;
+use crate::index::table::TableOptions;
+use crate::index::version::{FileObserver, Version};
+use crate::index::{Index, IndexOptions};
+use crate::vlog::format::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES};
+use crate::vlog::reader::SegmentReader;
+use crate::vlog::recover::{Effect, Recovered, Replayed, Task, recover};
+use arc_swap::ArcSwapOption;
+use std::path::Path;
+
+/// What cubes share.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// Threads for background work.
+    pub workers: Arc<WorkerPool>,
+    /// Index blocks in memory.
+    pub blocks: Arc<BlockCache>,
+}
+
+/// How much of the limit on open files goes to segments; tables get the rest.
+const SEGMENT_FILES_SHARE: usize = 2;
+/// Length at which a manifest is replaced by a short one.
+const MANIFEST_BYTES_MAX: u64 = 4 << 20;
+
+impl Cube {
+    /// Opens the cube in `directory`, or creates it if `options` say so: reads the manifest, replays the log from
+    /// its head, and makes durable what was replayed. Blocks on the device.
+    ///
+    /// # Errors
+    /// `InvalidArgument` (missing, existing, another comparator), `Locked`, `Corruption`, `Unsupported`, `Io`,
+    /// `NoSpace`.
+    pub fn open(env: Env, directory: &Path, options: Options, shared: Shared) -> Result<Arc<Self>> {
+        options.check()?;
+        let begin = env.clock.monotonic();
+        let lock = lock(&env, directory, &options)?;
+        let exists = exists(&env, directory)?;
+        check_existence(directory, exists, &options)?;
+        let keys = KeyOrder::new(Arc::clone(&options.comparator));
+        let health = Arc::new(Health::default());
+        let observer = Observer { reader: Arc::default(), health: Arc::clone(&health) };
+        let index = open_index(&env, directory, &keys, &options, &shared, observer.clone(), exists)?;
+        let reader = Arc::new(SegmentReader::new(
+            Arc::clone(&env.fs),
+            directory.to_path_buf(),
+            index.cube(),
+            keys.clone(),
+            options.open_files_max / SEGMENT_FILES_SHARE,
+        ));
+        observer.reader.store(Some(Arc::clone(&reader)));
+        let version = index.version();
+        remove_orphan_segments(&env, directory, &version, options.read_only)?;
+        let mut replay = Replay::new(&keys, &options);
+        let recovered = replay_log(&env, directory, &keys, &options, index.cube(), &version, &mut replay)?;
+        let cube = Self::assemble(Parts {
+            env,
+            directory,
+            options,
+            keys,
+            health,
+            index,
+            reader,
+            shared,
+            lock,
+            replay,
+            recovered,
+            begin,
+        });
+        if cube.options.paranoid_checks {
+            cube.check_everything()?;
+        }
+        cube.schedule();
+        Ok(cube)
+    }
+
+    fn assemble(parts: Parts<'_>) -> Arc<Self> {
+        let Parts { env, directory, options, keys, health, index, reader, shared, lock, .. } = parts;
+        let recovered = parts.recovered;
+        let version = index.version();
+        let publisher = Publisher::new(recovered.last_sequence);
+        let (state, active_left, active_used) = parts.replay.finish(&recovered, &version);
+        let unregistered =
+            recovered.segments.iter().filter(|meta| version.segments().get(meta.id).is_none()).copied();
+        let unregistered: Vec<_> = unregistered.collect();
+        let handles = unregistered.iter().map(|meta| index.files().segment(meta.id)).collect();
+        let start = Start {
+            tail: recovered.tail,
+            next_segment: recovered.next_segment.max(version.numbers().next_segment_id),
+            last_sequence: recovered.last_sequence,
+            memtable: Arc::clone(&state.active),
+            memtable_used: active_used,
+            memtable_left: active_left,
+        };
+        let limits = Limits {
+            segment_bytes_max: options.segment_bytes_max,
+            memtable_log_max: options.recovery_log_max / 4,
+        };
+        let mut recovery = recovered.report;
+        recovery.seconds = (env.clock.monotonic() - parts.begin).as_secs_f64();
+        Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            directory: directory.to_path_buf(),
+            id: index.cube(),
+            order: CommitOrder::new(start, limits, Arc::clone(&publisher), Arc::clone(&health)),
+            durability: Durability::new(recovered.tail),
+            current: Current::new(ReadState { unregistered: handles, ..state }),
+            maintenance: Maintenance::new(unregistered),
+            throttle: Throttle::default(),
+            snapshots: Arc::new(Snapshots::default()),
+            workers: shared.workers,
+            blocks: shared.blocks,
+            read_workers: Mutex::new(None),
+            counters: Counters::default(),
+            _lock: lock,
+            env,
+            options,
+            keys,
+            index,
+            reader,
+            publisher,
+            health,
+            recovery,
+        })
+    }
+
+    /// Ends background work, seals the active segment and cuts it to its size. What is not in tables yet is
+    /// replayed from the log at the next open. Blocks on the device. A second call does nothing.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`, or why the cube was poisoned: everything acknowledged is in the log nevertheless.
+    pub fn close(&self) -> Result<()> {
+        let (segment, tail, ticket) = self.order.close();
+        let seals = self.stop_maintenance();
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.health.check_writable()?;
+        self.publisher.wait_for(ticket)?;
+        for seal in &seals {
+            self.seal_one(seal)?;
+        }
+        let Some(segment) = segment else { return Ok(()) };
+        if tail.offset == SEGMENT_HEADER_BYTES {
+            let path = segment.path();
+            return self.env.fs.remove_file(path).map_err(|error| Error::io("remove", path, error));
+        }
+        self.seal_one(&Seal { segment, end: tail.offset, barrier: ticket })
+    }
+}
+
+struct Parts<'a> {
+    env: Env,
+    directory: &'a Path,
+    options: Options,
+    keys: KeyOrder,
+    health: Arc<Health>,
+    index: Arc<Index>,
+    reader: Arc<SegmentReader>,
+    shared: Shared,
+    lock: Box<dyn DirLock>,
+    replay: Replay,
+    recovered: Recovered,
+    begin: std::time::Duration,
+}
+
+fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLock>> {
+    let io = |operation| move |error| Error::io(operation, directory, error);
+    let there = env.fs.exists(directory).map_err(io("look for"))?;
+    if !there {
+        check_existence(directory, false, options)?;
+        env.fs.create_dir_all(directory).map_err(io("create"))?;
+        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            env.fs.sync_dir(parent).map_err(|error| Error::io("sync", parent, error))?;
+        }
+    }
+    let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+    env.fs.lock_dir(directory, mode).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            return Error::locked(format!(
+                "{} is open in another process or by another handle of this one: close that first",
+                directory.display()
+            ));
+        }
+        Error::io("lock", directory, error)
+    })
+}
+
+fn exists(env: &Env, directory: &Path) -> Result<bool> {
+    let current = FileName::Current.path(directory);
+    env.fs.exists(&current).map_err(|error| Error::io("look for", &current, error))
+}
+
+fn check_existence(directory: &Path, exists: bool, options: &Options) -> Result<()> {
+    let refuse = |what: &str| Err(Error::invalid_argument(format!("{} {what}", directory.display())));
+    match exists {
+        true if options.error_if_exists => refuse("holds a database already, and error_if_exists is set"),
+        false if options.read_only => refuse("holds no database to open read-only"),
+        false if !options.create_if_missing => refuse("holds no database, and create_if_missing is not set"),
+        _ => Ok(()),
+    }
+}
+
+/// Hears of files that the index removes.
+#[derive(Debug, Clone)]
+struct Observer {
+    /// Set once the reader is there; nothing is removed before.
+    reader: Arc<ArcSwapOption<SegmentReader>>,
+    health: Arc<Health>,
+}
+
+impl FileObserver for Observer {
+    fn removing(&self, file: FileName) {
+        if let (FileName::Segment(id), Some(reader)) = (file, &*self.reader.load()) {
+            reader.forget(id);
+        }
+    }
+
+    fn failed(&self, error: Error) {
+        self.health.warn(format!("a file that is not needed any more stays until the next open: {error}"));
+    }
+}
+
+fn open_index(
+    env: &Env,
+    directory: &Path,
+    keys: &KeyOrder,
+    options: &Options,
+    shared: &Shared,
+    observer: Observer,
+    exists: bool,
+) -> Result<Arc<Index>> {
+    let id = env.rng.random_u64().map_err(|error| Error::io("draw an id for", directory, error))?;
+    let mut table = TableOptions::new(CubeId(id), keys.clone(), RECORD_HEADER_BYTES as u64);
+    table.block_bytes = options.block_bytes;
+    table.codec = options.block_codec;
+    table.filter_bits_per_key = options.filter_bits_per_key;
+    let index_options = IndexOptions {
+        table,
+        compaction: CompactionOptions {
+            base_weight: options.level_bytes_base,
+            table_bytes_max: options.table_bytes_max,
+            ..CompactionOptions::default()
+        },
+        manifest_bytes_max: MANIFEST_BYTES_MAX,
+        open_tables_max: options.open_files_max - options.open_files_max / SEGMENT_FILES_SHARE,
+        blocks: Arc::clone(&shared.blocks),
+    };
+    let index = if exists {
+        Index::open(env, directory, index_options, Box::new(observer), options.read_only)?.0
+    } else {
+        Index::create(env, directory, CubeId(id), index_options, Box::new(observer))?
+    };
+    Ok(Arc::new(index))
+}
+
+/// Removes segment files before the log head that no version mentions: they were dropped, and the process ended
+/// before they were unlinked.
+fn remove_orphan_segments(env: &Env, directory: &Path, version: &Version, read_only: bool) -> Result<()> {
+    if read_only {
+        return Ok(());
+    }
+    let names = env.fs.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    for name in names.iter().filter_map(|name| FileName::parse(name)) {
+        let FileName::Segment(id) = name else { continue };
+        if id < version.numbers().log_head.segment && version.segments().get(id).is_none() {
+            let path = name.path(directory);
+            env.fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+        }
+    }
+    Ok(())
+}
+
+fn replay_log(
+    env: &Env,
+    directory: &Path,
+    keys: &KeyOrder,
+    options: &Options,
+    cube: CubeId,
+    version: &Version,
+    replay: &mut Replay,
+) -> Result<Recovered> {
+    let task = Task {
+        fs: &*env.fs,
+        directory,
+        cube,
+        order: keys,
+        head: version.numbers().log_head,
+        last_sequence: version.numbers().last_sequence,
+        inline_value_max: options.inline_value_max,
+        check_values: options.paranoid_checks,
+        read_only: options.read_only,
+    };
+    recover(&task, &mut |operation| {
+        replay.apply(&operation);
+        Ok(())
+    })
+}
+
+/// Memtables being filled from the log.
+struct Replay {
+    keys: KeyOrder,
+    memtable_bytes: usize,
+    full: Vec<Arc<Memtable>>,
+    active: Arc<Memtable>,
+    left: usize,
+}
+
+impl Replay {
+    fn new(keys: &KeyOrder, options: &Options) -> Self {
+        let bytes = options.memtable_bytes;
+        let active = Arc::new(Memtable::new(keys.clone(), bytes, &[]));
+        Self { keys: keys.clone(), memtable_bytes: bytes, full: Vec::new(), active, left: bytes }
+    }
+
+    fn apply(&mut self, operation: &Replayed<'_>) {
+        let (kind, payload): (_, &[u8]) = match operation.effect {
+            Effect::Delete => (EntryKind::Delete, &[]),
+            Effect::Inline(value) => (EntryKind::Inline, value),
+            Effect::Pointer(pointer) => (EntryKind::Pointer, &pointer.to_bytes()),
+        };
+        debug_assert!(kind != EntryKind::Pointer || payload.len() == POINTER_BYTES);
+        let need = Memtable::entry_bytes_max(operation.key.len(), payload.len());
+        if need > self.left {
+            self.left = self.memtable_bytes.max(need);
+            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, &self.active.key_prefix()));
+            self.full.push(std::mem::replace(&mut self.active, next));
+        }
+        self.left -= need;
+        self.active.insert(operation.key, operation.sequence, kind, payload);
+    }
+
+    /// The state to begin with, bytes left in its active memtable, and whether that holds anything. A log that
+    /// fits one memtable is gone on with; more than that is frozen as a whole, to be flushed as a whole.
+    fn finish(mut self, recovered: &Recovered, version: &Arc<Version>) -> (ReadState, usize, bool) {
+        let mut frozen = Vec::new();
+        if !self.full.is_empty() {
+            let next =
+                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, &self.active.key_prefix()));
+            self.full.push(std::mem::replace(&mut self.active, next));
+            self.left = self.memtable_bytes;
+            frozen = self.full.iter().rev().map(|memtable| freeze(memtable, recovered)).collect();
+        }
+        let used = !self.active.is_empty();
+        let state =
+            ReadState { active: self.active, frozen, version: Arc::clone(version), unregistered: Vec::new() };
+        (state, self.left, used)
+    }
+}
+
+/// A memtable of replayed operations. All of them end where the log does: they are flushed together.
+fn freeze(memtable: &Arc<Memtable>, recovered: &Recovered) -> Arc<Frozen> {
+    let end: LogPosition = recovered.tail;
+    let last_sequence: Sequence = recovered.last_sequence;
+    Arc::new(Frozen {
+        memtable: Arc::clone(memtable),
+        end,
+        log_bytes: 0,
+        barrier: super::publish::Ticket(0),
+        last_sequence,
+    })
+}

@@ -1,0 +1,467 @@
+//! The order of commits: who writes what where.
+//!
+//! # The commit protocol
+//!
+//! 1. *Grant.* Under one short lock a batch gets its ticket, its sequence numbers, its range of the active log
+//!    segment and its share of the active memtable. Tickets, sequence numbers and log positions grow together, so
+//!    all three name the same order.
+//! 2. *Fill.* Without any lock the writer copies its records into its range of the mapped segment and, record by
+//!    record after that (I-01), inserts them into the memtable. Writers fill in parallel.
+//! 3. *Publish.* The writer reports its ticket done; tickets become visible in order (`publish`).
+//! 4. *Sync*, if asked for: `durability` makes the log durable up to the end of the batch, for everyone who asks
+//!    at the same time, and a mark that says so is appended to the log.
+//!
+//! When a batch does not fit — the segment is full, its reserved space is used up, or the memtable is full —
+//! one writer takes the *turn*: it sets a flag under the lock, leaves the lock, does the slow work (files,
+//! memory, waiting for a flush), and installs the outcome under the lock again. Meanwhile nobody is granted
+//! anything, so what the turn saw stays true; nobody is granted a later place first; and no I/O happens under the
+//! lock. A turn that fails changes nothing, and its writer alone gets the error.
+//!
+//! A batch never crosses from one segment into the next, nor from one memtable into the next. In a segment with
+//! plain writes the fill itself is done as a turn, so that a failed write leaves no hole behind which others
+//! have already written.
+//!
+//! Lock rank: `state` is taken alone or before the leaf locks of `durability` and `health`.
+
+use crate::base::error::{Error, Result};
+use crate::base::ids::{LogPosition, SegmentId, Sequence};
+use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::index::memtable::Memtable;
+use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
+use crate::vlog::segment::Segment;
+
+use super::health::Health;
+use super::publish::{Publisher, Ticket};
+
+/// What a batch takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// Bytes of log.
+    pub log_bytes: u64,
+    /// Bytes of memtable, at most.
+    pub memtable_bytes: usize,
+    /// Operations.
+    pub operations: u64,
+}
+
+/// What a batch was given, for itself alone.
+#[derive(Debug)]
+pub struct Grant {
+    /// Its place in the order.
+    pub ticket: Ticket,
+    /// The sequence number of its first operation.
+    pub first_sequence: Sequence,
+    /// The segment its records go to.
+    pub segment: Arc<Segment>,
+    /// Where they begin there.
+    pub offset: u64,
+    /// The memtable its operations go to.
+    pub memtable: Arc<Memtable>,
+}
+
+/// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// The memtable is full, or the log it stands for is long enough.
+    Memtable(MemtableTurn),
+    /// The segment is full, or there is none.
+    Segment(SegmentTurn),
+    /// The segment's reserved space is used up.
+    Space {
+        /// The segment.
+        segment: Arc<Segment>,
+        /// The end of the range that must be reserved.
+        end: u64,
+    },
+    /// The segment takes plain writes, which are done in log order.
+    PlainWrite(Grant),
+}
+
+/// What is known when the memtable must be replaced.
+#[derive(Debug)]
+pub struct MemtableTurn {
+    /// The one to replace.
+    pub memtable: Arc<Memtable>,
+    /// Whether anything was granted in it.
+    pub used: bool,
+    /// Bytes the next one must hold.
+    pub memtable_bytes: usize,
+    /// Whether it must be replaced however much room it still has: batches are granted the most that they may
+    /// take, so a memtable that seems full may have room left.
+    pub must_replace: bool,
+    /// The end of the log.
+    pub tail: LogPosition,
+    /// Bytes of log granted since the cube was opened.
+    pub log_bytes: u64,
+    /// The last ticket granted.
+    pub last_ticket: Ticket,
+    /// The last sequence number granted.
+    pub last_sequence: Sequence,
+}
+
+/// What is known when the next segment must be begun.
+#[derive(Debug)]
+pub struct SegmentTurn {
+    /// The segment that ends, if there is one.
+    pub full: Option<Arc<Segment>>,
+    /// The end of the log.
+    pub tail: LogPosition,
+    /// The id of the next segment.
+    pub id: SegmentId,
+    /// The smallest sequence number it can hold.
+    pub first_sequence: Sequence,
+    /// Bytes of records it must hold.
+    pub log_bytes: u64,
+    /// The last ticket granted.
+    pub last_ticket: Ticket,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub enum Cleared {
+    /// Here is the next memtable, which holds this many bytes.
+    Memtable(Arc<Memtable>, usize),
+    /// The memtable has this many bytes left after all.
+    MemtableRoom(usize),
+    /// Here is the next segment.
+    Segment(Arc<Segment>),
+    /// The space is reserved.
+    Space,
+    /// The records are written.
+    PlainWrite,
+}
+
+/// Limits that the order keeps.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Capacity of an ordinary segment.
+    pub segment_bytes_max: u64,
+    /// Bytes of log that one memtable may stand for.
+    pub memtable_log_max: u64,
+}
+
+/// The order of one cube.
+#[derive(Debug)]
+pub struct CommitOrder {
+    state: Mutex<State>,
+    free: Condvar,
+    limits: Limits,
+    publisher: Arc<Publisher>,
+    health: Arc<Health>,
+}
+
+#[derive(Debug)]
+struct State {
+    turning: bool,
+    closed: bool,
+    last_ticket: u64,
+    last_sequence: u64,
+    tail: LogPosition,
+    next_segment: SegmentId,
+    segment: Option<Arc<Segment>>,
+    memtable: Arc<Memtable>,
+    memtable_left: usize,
+    memtable_used: bool,
+    log_bytes: u64,
+    memtable_log_start: u64,
+    /// The durable position of a mark that is still to be written.
+    pending_mark: Option<LogPosition>,
+}
+
+/// Where an order begins.
+#[derive(Debug)]
+pub struct Start {
+    /// The end of the recovered log.
+    pub tail: LogPosition,
+    /// An id that no segment has had.
+    pub next_segment: SegmentId,
+    /// The last operation.
+    pub last_sequence: Sequence,
+    /// The active memtable.
+    pub memtable: Arc<Memtable>,
+    /// Whether it holds recovered operations.
+    pub memtable_used: bool,
+    /// Bytes left in it.
+    pub memtable_left: usize,
+}
+
+impl CommitOrder {
+    /// An order that goes on from `start`.
+    pub fn new(start: Start, limits: Limits, publisher: Arc<Publisher>, health: Arc<Health>) -> Self {
+        let state = State {
+            turning: false,
+            closed: false,
+            last_ticket: 0,
+            last_sequence: start.last_sequence.0,
+            tail: start.tail,
+            next_segment: start.next_segment,
+            segment: None,
+            memtable: start.memtable,
+            memtable_left: start.memtable_left,
+            memtable_used: start.memtable_used,
+            log_bytes: 0,
+            memtable_log_start: 0,
+            pending_mark: None,
+        };
+        Self { state: Mutex::new(state), free: Condvar::new(), limits, publisher, health }
+    }
+
+    /// Grants `need`. Obstacles are given to `clear`, one at a time and to one caller at a time, without a lock.
+    ///
+    /// # Errors
+    /// Whatever `clear` fails with; `ReadOnly` if the cube is poisoned; `Closed`.
+    pub fn grant(&self, need: &Need, mut clear: impl FnMut(Obstacle) -> Result<Cleared>) -> Result<Grant> {
+        let mut state = self.state.lock();
+        loop {
+            self.wait_for_turn(&mut state)?;
+            state.write_pending_mark()?;
+            let Some(obstacle) = state.obstacle(need, &self.limits) else {
+                let ticket = Ticket(state.last_ticket + 1);
+                if self.publisher.has_room(ticket) {
+                    return Ok(state.assign(need));
+                }
+                let oldest = Ticket(ticket.0 - super::publish::RING_TICKETS);
+                drop(state);
+                self.publisher.wait_for(oldest)?;
+                state = self.state.lock();
+                continue;
+            };
+            let plain = matches!(obstacle, Obstacle::PlainWrite(_));
+            state.turning = true;
+            drop(state);
+            let mut turn = Turn { order: self, finished: false };
+            let cleared = clear(obstacle);
+            state = turn.finish();
+            state.install(cleared?);
+            if plain {
+                return Ok(state.assign(need));
+            }
+        }
+    }
+
+    /// Appends a mark which says that the log is durable up to `durable`, if the present segment has room for it
+    /// (the header of the next one will say it otherwise). Never waits for a turn, because a turn may wait for
+    /// whoever has synced; the mark is then left to the next grant.
+    ///
+    /// # Errors
+    /// `Io` or `NoSpace` from a plain write. The log is as durable without the mark.
+    pub fn append_mark(&self, durable: LogPosition) -> Result<()> {
+        let mut state = self.state.lock();
+        state.pending_mark = Some(durable);
+        if state.turning || state.closed {
+            return Ok(());
+        }
+        let Some((segment, mark)) = state.take_mark() else { return Ok(()) };
+        if segment.is_mapped() {
+            segment.write(state.tail.offset, &mark)?;
+        } else {
+            let offset = state.tail.offset;
+            state.turning = true;
+            drop(state);
+            let mut turn = Turn { order: self, finished: false };
+            let written = segment.write(offset, &mark);
+            state = turn.finish();
+            written?;
+        }
+        state.advance(MARK_RECORD_BYTES as u64);
+        Ok(())
+    }
+
+    /// Has the active memtable replaced by `clear`. Nothing happens if it is empty.
+    ///
+    /// # Errors
+    /// Whatever `clear` fails with; `ReadOnly`; `Closed`.
+    pub fn rotate_memtable(&self, clear: impl FnOnce(Obstacle) -> Result<Cleared>) -> Result<()> {
+        let mut state = self.state.lock();
+        self.wait_for_turn(&mut state)?;
+        if !state.memtable_used {
+            return Ok(());
+        }
+        let obstacle = Obstacle::Memtable(state.memtable_turn(0, true));
+        state.turning = true;
+        drop(state);
+        let mut turn = Turn { order: self, finished: false };
+        let cleared = clear(obstacle);
+        state = turn.finish();
+        state.install(cleared?);
+        Ok(())
+    }
+
+    /// Refuses every further grant, waits for the present turn, and returns what is left to finish: the active
+    /// segment with the end of its records, and the last ticket.
+    pub fn close(&self) -> (Option<Arc<Segment>>, LogPosition, Ticket) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        while state.turning {
+            self.free.wait(&mut state);
+        }
+        (state.segment.take(), state.tail, Ticket(state.last_ticket))
+    }
+
+    /// The end of the log and the last ticket: once that is published, everything before that end is written.
+    pub fn tail(&self) -> (LogPosition, Ticket) {
+        let state = self.state.lock();
+        (state.tail, Ticket(state.last_ticket))
+    }
+
+    /// Bytes of log granted since the cube was opened.
+    pub fn log_bytes(&self) -> u64 {
+        self.state.lock().log_bytes
+    }
+
+    /// The active segment, if there is one, and the end of its records.
+    pub fn active_segment(&self) -> Option<(Arc<Segment>, u64)> {
+        let state = self.state.lock();
+        state.segment.clone().map(|segment| (segment, state.tail.offset))
+    }
+
+    fn wait_for_turn(&self, state: &mut MutexGuard<'_, State>) -> Result<()> {
+        loop {
+            self.health.check_writable()?;
+            if state.closed {
+                return Err(Error::closed());
+            }
+            if !state.turning {
+                return Ok(());
+            }
+            self.free.wait(state);
+        }
+    }
+}
+
+/// Ends a turn even if its work panics, so that nobody waits for it for ever.
+struct Turn<'a> {
+    order: &'a CommitOrder,
+    finished: bool,
+}
+
+impl<'a> Turn<'a> {
+    fn finish(&mut self) -> MutexGuard<'a, State> {
+        self.finished = true;
+        let mut state = self.order.state.lock();
+        state.turning = false;
+        self.order.free.notify_all();
+        state
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let cause = Error::invalid_argument("a panic while the log or the memtable was being changed");
+            self.order.health.poison(&cause);
+            drop(self.finish());
+        }
+    }
+}
+
+impl State {
+    /// What stands in the way of `need`, most distant first.
+    fn obstacle(&self, need: &Need, limits: &Limits) -> Option<Obstacle> {
+        let span = self.log_bytes - self.memtable_log_start;
+        let long_log = self.memtable_used && span + need.log_bytes > limits.memtable_log_max;
+        if need.memtable_bytes > self.memtable_left || long_log {
+            return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, long_log)));
+        }
+        let end = self.tail.offset + need.log_bytes;
+        let Some(segment) = &self.segment else { return Some(self.segment_turn(need)) };
+        if end > segment.capacity() {
+            return Some(self.segment_turn(need));
+        }
+        if end > segment.allocated() {
+            return Some(Obstacle::Space { segment: Arc::clone(segment), end });
+        }
+        (!segment.is_mapped()).then(|| Obstacle::PlainWrite(self.next_grant()))
+    }
+
+    fn memtable_turn(&self, memtable_bytes: usize, must_replace: bool) -> MemtableTurn {
+        MemtableTurn {
+            must_replace,
+            memtable: Arc::clone(&self.memtable),
+            used: self.memtable_used,
+            memtable_bytes,
+            tail: self.tail,
+            log_bytes: self.log_bytes,
+            last_ticket: Ticket(self.last_ticket),
+            last_sequence: Sequence(self.last_sequence),
+        }
+    }
+
+    fn segment_turn(&self, need: &Need) -> Obstacle {
+        Obstacle::Segment(SegmentTurn {
+            full: self.segment.clone(),
+            tail: self.tail,
+            id: self.next_segment,
+            first_sequence: Sequence(self.last_sequence + 1),
+            log_bytes: need.log_bytes,
+            last_ticket: Ticket(self.last_ticket),
+        })
+    }
+
+    fn next_grant(&self) -> Grant {
+        Grant {
+            ticket: Ticket(self.last_ticket + 1),
+            first_sequence: Sequence(self.last_sequence + 1),
+            segment: Arc::clone(self.segment.as_ref().expect("obstacles are cleared before a grant")),
+            offset: self.tail.offset,
+            memtable: Arc::clone(&self.memtable),
+        }
+    }
+
+    fn assign(&mut self, need: &Need) -> Grant {
+        let grant = self.next_grant();
+        self.last_ticket += 1;
+        self.last_sequence += need.operations;
+        self.advance(need.log_bytes);
+        self.memtable_left -= need.memtable_bytes;
+        self.memtable_used = true;
+        grant
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.tail.offset += bytes;
+        self.log_bytes += bytes;
+    }
+
+    /// The mark that waits to be written, and the segment that has room for it.
+    fn take_mark(&mut self) -> Option<(Arc<Segment>, [u8; MARK_RECORD_BYTES])> {
+        let durable = self.pending_mark.take()?;
+        let segment = self.segment.clone()?;
+        let offset = self.tail.offset;
+        if offset + MARK_RECORD_BYTES as u64 > segment.allocated() {
+            return None;
+        }
+        let mark = encode_mark(segment.header().seed(), offset, Sequence(self.last_sequence), durable);
+        Some((segment, mark))
+    }
+
+    /// Writes a mark that found a turn under way, where that takes no system call; elsewhere the next one will do.
+    fn write_pending_mark(&mut self) -> Result<()> {
+        if self.pending_mark.is_none() || self.segment.as_ref().is_some_and(|segment| !segment.is_mapped()) {
+            return Ok(());
+        }
+        if let Some((segment, mark)) = self.take_mark() {
+            segment.write(self.tail.offset, &mark)?;
+            self.advance(MARK_RECORD_BYTES as u64);
+        }
+        Ok(())
+    }
+
+    fn install(&mut self, cleared: Cleared) {
+        match cleared {
+            Cleared::Memtable(memtable, bytes) => {
+                self.memtable = memtable;
+                self.memtable_left = bytes;
+                self.memtable_used = false;
+                self.memtable_log_start = self.log_bytes;
+            }
+            Cleared::Segment(segment) => {
+                self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };
+                self.next_segment = SegmentId(segment.header().id.0 + 1);
+                self.segment = Some(segment);
+            }
+            Cleared::MemtableRoom(bytes) => self.memtable_left = bytes,
+            Cleared::Space | Cleared::PlainWrite => {}
+        }
+    }
+}

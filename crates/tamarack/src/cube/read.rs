@@ -1,0 +1,177 @@
+//! Point reads.
+//!
+//! A get looks into the active memtable, the frozen ones, and the tables, newest first, and stops at the first
+//! version it may see; a pointer then costs one read of the log. Nothing here takes a lock that a writer holds.
+
+use super::Cube;
+use super::iter::CubeIter;
+use super::snapshot::HeldSequence;
+use super::state::ReadState;
+use super::visible::VisibleCursor;
+use crate::base::error::{Error, Result};
+use crate::base::ids::Sequence;
+use crate::base::keys::EntryKind;
+use crate::base::pointer::ValuePointer;
+use crate::base::sync::Arc;
+use crate::index::cursor::Cursor;
+use crate::index::memtable::Memtable;
+use crate::index::merge::merge;
+use crate::index::table::reader::TablePayload;
+use crate::vlog::fetch::{Wanted, fetch};
+
+/// How a read is done.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadSettings {
+    /// The moment to read at; the present if `None`.
+    pub sequence: Option<Sequence>,
+    /// Check the checksums of values.
+    pub verify: bool,
+    /// Keep index blocks in the cache.
+    pub fill_cache: bool,
+}
+
+/// What the index says of a key.
+#[derive(Debug)]
+enum Found {
+    Absent,
+    Inline,
+    Pointer(ValuePointer),
+}
+
+/// How many reads of the log may be under way at once for one fetch: enough to reach an SSD's full rate.
+pub(super) const READ_WAYS: usize = 16;
+
+impl Cube {
+    /// Replaces `value` by the value of `key`; `false` if there is none.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn get(&self, key: &[u8], settings: ReadSettings, value: &mut Vec<u8>) -> Result<bool> {
+        let state = self.current.peek();
+        // The state first, the moment second: see `state`.
+        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        match self.find(&state, key, sequence, settings.fill_cache, value)? {
+            Found::Absent => Ok(false),
+            Found::Inline => Ok(true),
+            Found::Pointer(pointer) => {
+                self.reader.read(pointer, key, settings.verify, value)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether `key` has a value; reads nothing of the log.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn contains(&self, key: &[u8], settings: ReadSettings) -> Result<bool> {
+        let state = self.current.peek();
+        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let found = self.find(&state, key, sequence, settings.fill_cache, &mut Vec::new())?;
+        Ok(!matches!(found, Found::Absent))
+    }
+
+    /// The values of `keys`, all at the same moment, their log reads done together.
+    pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
+        let state = self.current.load();
+        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
+        let mut wanted = Vec::new();
+        for (place, key) in keys.iter().enumerate() {
+            let mut value = Vec::new();
+            let found = self.find(&state, key, sequence, settings.fill_cache, &mut value);
+            results.push(found.map(|found| match found {
+                Found::Absent => None,
+                Found::Inline => Some(value),
+                Found::Pointer(pointer) => {
+                    wanted.push(Wanted::new(place, pointer, key));
+                    None
+                }
+            }));
+        }
+        for want in self.fetch(wanted, settings.verify) {
+            results[want.place] = want.value.map(Some);
+        }
+        results
+    }
+
+    /// A walk over `start..end`.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn iter(
+        self: &Arc<Self>,
+        start: Option<Vec<u8>>,
+        end: Option<Vec<u8>>,
+        settings: ReadSettings,
+    ) -> Result<CubeIter> {
+        let state = self.current.load();
+        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let memtables =
+            std::iter::once(&state.active).chain(state.frozen.iter().map(|frozen| &frozen.memtable));
+        let mut cursors: Vec<Box<dyn Cursor>> = memtables
+            .map(|memtable: &Arc<Memtable>| Box::new(memtable.cursor()) as Box<dyn Cursor>)
+            .collect();
+        cursors.extend(self.index.cursors(&state.version, settings.fill_cache));
+        let merged = merge(self.keys.clone(), cursors);
+        let cursor = VisibleCursor::new(merged, self.keys.clone(), sequence, start, end);
+        Ok(CubeIter::new(Arc::clone(self), state, cursor, settings.verify))
+    }
+
+    /// Holds the present moment.
+    pub fn snapshot(&self) -> HeldSequence {
+        self.snapshots.take(&self.publisher, self.env.clock.monotonic())
+    }
+
+    /// Refuses a snapshot of another cube.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check_snapshot(&self, held: &HeldSequence) -> Result<()> {
+        if held.belongs_to(&self.snapshots) {
+            return Ok(());
+        }
+        Err(Error::invalid_argument("a snapshot of another database: take one of this"))
+    }
+
+    /// Fetches values in parallel.
+    pub(super) fn fetch(&self, wanted: Vec<Wanted>, verify: bool) -> Vec<Wanted> {
+        fetch(&self.reader, wanted, verify, READ_WAYS, |jobs| self.read_pool().run_all(jobs))
+    }
+
+    /// Looks `key` up; an inline value is written over `value`.
+    fn find(
+        &self,
+        state: &ReadState,
+        key: &[u8],
+        sequence: Sequence,
+        fill_cache: bool,
+        value: &mut Vec<u8>,
+    ) -> Result<Found> {
+        let frozen = state.frozen.iter().map(|frozen| &frozen.memtable);
+        for memtable in std::iter::once(&state.active).chain(frozen) {
+            let Some(entry) = memtable.get(key, sequence) else { continue };
+            return Ok(match entry.kind {
+                EntryKind::Delete => Found::Absent,
+                EntryKind::Inline => inline(value, entry.payload),
+                EntryKind::Pointer => Found::Pointer(
+                    ValuePointer::from_bytes(entry.payload).expect("memtables hold what commits put there"),
+                ),
+            });
+        }
+        let Some(entry) = self.index.lookup(&state.version, key, sequence, fill_cache)? else {
+            return Ok(Found::Absent);
+        };
+        Ok(match entry.payload {
+            TablePayload::Delete => Found::Absent,
+            TablePayload::Inline(bytes) => inline(value, bytes.as_ref()),
+            TablePayload::Pointer(pointer) => Found::Pointer(pointer),
+        })
+    }
+}
+
+fn inline(value: &mut Vec<u8>, bytes: &[u8]) -> Found {
+    value.clear();
+    value.extend_from_slice(bytes);
+    Found::Inline
+}

@@ -1,0 +1,220 @@
+//! Figures about a cube.
+
+use super::Cube;
+use crate::base::limits::LEVELS;
+use crate::base::names::FileName;
+use crate::base::sync::Ordering;
+
+/// One level of the index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// 0 to 6.
+    pub level: u32,
+    /// Its tables.
+    pub tables: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their entries.
+    pub entries: u64,
+    /// Bytes of log records that they point to.
+    pub referenced_value_bytes: u64,
+}
+
+/// One segment of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SegmentStats {
+    /// Its id.
+    pub id: u32,
+    /// Bytes of its file; for the active segment, up to the end of its records.
+    pub bytes: u64,
+    /// Bytes of records that tables point to. Records that only memtables point to are not counted.
+    pub live_bytes: u64,
+    /// The rest of a sealed segment: what overwriting and deleting has left behind, inline values, and framing.
+    pub dead_bytes: u64,
+    /// Whether it is sealed and flushed, so that live and dead are exact.
+    pub sealed: bool,
+}
+
+/// Use of the block cache.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Blocks found in it.
+    pub hits: u64,
+    /// Blocks not found in it.
+    pub misses: u64,
+    /// Bytes in it.
+    pub bytes: u64,
+}
+
+/// Figures about a database. Counters count from opening; bytes are bytes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stats {
+    /// The levels, L0 to L6.
+    pub levels: Vec<LevelStats>,
+    /// The segments of the log, oldest first.
+    pub segments: Vec<SegmentStats>,
+    /// Bytes used in memtables.
+    pub memtable_bytes: u64,
+    /// Memtables that wait for a flush.
+    pub immutable_memtables: u64,
+    /// The last operation visible.
+    pub last_sequence: u64,
+    /// Bytes of the log's records that tables point to.
+    pub live_value_bytes: u64,
+    /// Bytes of sealed segments that no table points to.
+    pub dead_value_bytes: u64,
+    /// Bytes of all segments.
+    pub log_bytes: u64,
+    /// Bytes of all tables.
+    pub table_bytes: u64,
+    /// Bytes of segments and tables.
+    pub disk_bytes: u64,
+    /// Bytes of keys and values written.
+    pub user_bytes_written: u64,
+    /// Operations written.
+    pub operations_written: u64,
+    /// Bytes appended to the log.
+    pub log_bytes_written: u64,
+    /// Bytes of tables written by flushes.
+    pub flush_bytes_written: u64,
+    /// Bytes of tables read by compactions.
+    pub compaction_bytes_read: u64,
+    /// Bytes of tables written by compactions.
+    pub compaction_bytes_written: u64,
+    /// Flushes done.
+    pub flushes: u64,
+    /// Compactions done.
+    pub compactions: u64,
+    /// Log, flush and compaction bytes written per byte of keys and values written; 0 if nothing was.
+    pub write_amplification: f64,
+    /// The block cache, which databases of one process may share.
+    pub block_cache: CacheStats,
+    /// Reads from the log.
+    pub value_reads: u64,
+    /// Bytes of those reads.
+    pub value_read_bytes: u64,
+    /// Index partitions read from the device.
+    pub index_block_reads: u64,
+    /// Data blocks of tables read from the device.
+    pub data_block_reads: u64,
+    /// Tables open.
+    pub open_tables: u64,
+    /// Bytes of memory that open tables hold: top indexes and filters.
+    pub table_memory_bytes: u64,
+    /// Device syncs of the log.
+    pub syncs: u64,
+    /// Writes that had to wait for background work.
+    pub stalls: u64,
+    /// For how long in all, in seconds.
+    pub stall_seconds: f64,
+    /// Snapshots held.
+    pub snapshots: u64,
+    /// Age of the oldest, in seconds.
+    pub oldest_snapshot_seconds: Option<f64>,
+    /// Device reads that one `get` can cost at most with the files as they are and nothing cached: a partition and
+    /// a block for each table that can hold a key, and the value.
+    pub worst_case_reads: u32,
+    /// Failures in the background, oldest first; the last one is why writes are refused, if they are.
+    pub warnings: Vec<String>,
+}
+
+impl Cube {
+    /// Figures as of now.
+    pub fn stats(&self) -> Stats {
+        let state = self.current.load();
+        let version = &state.version;
+        let levels: Vec<_> = (0..LEVELS)
+            .map(|level| {
+                let tables = version.level(level);
+                LevelStats {
+                    level: level as u32,
+                    tables: tables.len() as u64,
+                    bytes: tables.iter().map(|table| table.file_bytes).sum(),
+                    entries: tables.iter().map(|table| table.entries).sum(),
+                    referenced_value_bytes: tables.iter().map(|table| table.referenced_value_bytes).sum(),
+                }
+            })
+            .collect();
+        let segments = self.segment_stats(&state);
+        let sum = |of: fn(&SegmentStats) -> u64| segments.iter().map(of).sum::<u64>();
+        let (log_bytes, live, dead) = (
+            sum(|segment| segment.bytes),
+            sum(|segment| segment.live_bytes),
+            sum(|segment| segment.dead_bytes),
+        );
+        let table_bytes = levels.iter().map(|level| level.bytes).sum();
+        let level0 = version.level(0).len() as u32;
+        let deeper = (1..LEVELS).filter(|&level| !version.level(level).is_empty()).count() as u32;
+        let memtables = std::iter::once(&state.active).chain(state.frozen.iter().map(|f| &f.memtable));
+        let mut stats = Stats {
+            memtable_bytes: memtables.map(|memtable| memtable.memory_bytes() as u64).sum(),
+            immutable_memtables: state.frozen.len() as u64,
+            last_sequence: self.publisher.visible().0,
+            live_value_bytes: live,
+            dead_value_bytes: dead,
+            log_bytes,
+            table_bytes,
+            disk_bytes: log_bytes + table_bytes,
+            worst_case_reads: 2 * (level0 + deeper) + 1,
+            warnings: self.health.warnings(),
+            levels,
+            segments,
+            ..Stats::default()
+        };
+        self.add_counters(&mut stats);
+        stats
+    }
+
+    fn segment_stats(&self, state: &super::state::ReadState) -> Vec<SegmentStats> {
+        let sealed = state.version.segments().sealed().map(|entry| SegmentStats {
+            id: entry.meta.id.0,
+            bytes: entry.meta.file_bytes,
+            live_bytes: entry.live_bytes,
+            dead_bytes: entry.meta.file_bytes - entry.live_bytes.min(entry.meta.file_bytes),
+            sealed: true,
+        });
+        let active = self.order.active_segment();
+        let unregistered = state.unregistered.iter().filter_map(|handle| {
+            let FileName::Segment(id) = handle.name() else { return None };
+            let bytes = match &active {
+                Some((segment, end)) if segment.header().id == id => *end,
+                // A length that cannot be read is no reason to fail: the figure is then 0.
+                _ => self.reader.segment(id).ok().and_then(|open| open.file().len().ok()).unwrap_or(0),
+            };
+            let live_bytes = state.version.segments().live(id).bytes;
+            Some(SegmentStats { id: id.0, bytes, live_bytes, dead_bytes: 0, sealed: false })
+        });
+        sealed.chain(unregistered).collect()
+    }
+
+    fn add_counters(&self, stats: &mut Stats) {
+        let counters = &self.counters;
+        stats.user_bytes_written = counters.user_bytes.load(Ordering::Relaxed);
+        stats.operations_written = counters.operations.load(Ordering::Relaxed);
+        stats.log_bytes_written = self.order.log_bytes();
+        stats.flush_bytes_written = counters.flush_bytes.load(Ordering::Relaxed);
+        stats.compaction_bytes_read = counters.compaction_bytes_read.load(Ordering::Relaxed);
+        stats.compaction_bytes_written = counters.compaction_bytes_written.load(Ordering::Relaxed);
+        stats.flushes = counters.flushes.load(Ordering::Relaxed);
+        stats.compactions = counters.compactions.load(Ordering::Relaxed);
+        let written = stats.log_bytes_written + stats.flush_bytes_written + stats.compaction_bytes_written;
+        if stats.user_bytes_written > 0 {
+            stats.write_amplification = written as f64 / stats.user_bytes_written as f64;
+        }
+        let cache = self.blocks.stats();
+        stats.block_cache = CacheStats { hits: cache.hits, misses: cache.misses, bytes: cache.bytes };
+        stats.index_block_reads = cache.index_block_reads;
+        stats.data_block_reads = cache.data_block_reads;
+        stats.value_reads = self.reader.counters().reads.load(Ordering::Relaxed);
+        stats.value_read_bytes = self.reader.counters().bytes.load(Ordering::Relaxed);
+        stats.open_tables = self.index.tables().open_tables() as u64;
+        stats.table_memory_bytes = self.index.tables().resident_bytes() as u64;
+        stats.syncs = self.durability.syncs();
+        let (stalls, waited) = self.throttle.waited();
+        (stats.stalls, stats.stall_seconds) = (stalls, waited.as_secs_f64());
+        let (snapshots, oldest) = self.snapshots.summary();
+        stats.snapshots = snapshots;
+        let age = oldest.map(|taken| self.env.clock.monotonic().saturating_sub(taken));
+        stats.oldest_snapshot_seconds = age.map(|age| age.as_secs_f64());
+    }
+}

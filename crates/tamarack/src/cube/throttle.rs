@@ -1,0 +1,113 @@
+//! Slows writers down smoothly when flushes and compactions fall behind.
+//!
+//! A token bucket: tokens are bytes, they flow in at a rate that falls as *debt* grows, and a writer whose bytes
+//! are not there yet waits exactly as long as the missing ones take to flow in. Debt is a number from 0 (nothing
+//! to catch up with) to 1 (as far behind as may be); [`rate_for_debt`] is a pure function of it and has no step.
+
+use std::time::Duration;
+
+use crate::base::sync::{AtomicU64, Mutex, Ordering};
+
+/// Debt below which writers are not slowed down at all.
+const DEBT_FREE: f64 = 0.5;
+/// Rate, in bytes a second, at which slowing down begins, and the one it ends with at debt 1.
+const RATE_BEGIN: f64 = 2e9;
+const RATE_END: f64 = 4e6;
+/// Tokens that may lie in the bucket: so much may come at once, in seconds of the present rate.
+const BURST_SECONDS: f64 = 0.001;
+
+/// The bytes a second that writers may write at `debt`; `None` when they are not limited.
+///
+/// Between the two ends the rate falls exponentially, so that equal steps of debt slow writers by equal factors.
+pub fn rate_for_debt(debt: f64) -> Option<f64> {
+    if debt <= DEBT_FREE {
+        return None;
+    }
+    let share = ((debt - DEBT_FREE) / (1.0 - DEBT_FREE)).min(1.0);
+    Some(RATE_BEGIN * (RATE_END / RATE_BEGIN).powf(share))
+}
+
+/// The bucket of one cube. Lock rank: a leaf.
+#[derive(Debug, Default)]
+pub struct Throttle {
+    /// The rate in bytes a second; 0 when writers are not limited.
+    rate: AtomicU64,
+    bucket: Mutex<Bucket>,
+    waits: AtomicU64,
+    waited_nanos: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Bucket {
+    /// The time at which every token handed out so far has flowed in; ahead of now while writers wait.
+    paid_until: Duration,
+}
+
+impl Throttle {
+    /// Sets the rate for `debt`.
+    pub fn set_debt(&self, debt: f64) {
+        let rate = rate_for_debt(debt).map_or(0, |rate| rate as u64);
+        self.rate.store(rate, Ordering::Relaxed);
+    }
+
+    /// Takes `bytes` tokens at time `now`; returns how long the caller must wait for them, usually zero.
+    pub fn admit(&self, bytes: u64, now: impl FnOnce() -> Duration) -> Duration {
+        let rate = self.rate.load(Ordering::Relaxed);
+        if rate == 0 {
+            return Duration::ZERO;
+        }
+        let now = now();
+        let mut bucket = self.bucket.lock();
+        let earliest = now.saturating_sub(Duration::from_secs_f64(BURST_SECONDS));
+        bucket.paid_until =
+            bucket.paid_until.max(earliest) + Duration::from_secs_f64(bytes as f64 / rate as f64);
+        let wait = bucket.paid_until.saturating_sub(now);
+        if !wait.is_zero() {
+            self.note_wait(wait);
+        }
+        wait
+    }
+
+    /// Counts a wait, for `stats`.
+    pub fn note_wait(&self, wait: Duration) {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.waited_nanos.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// How many writes had to wait, and for how long in all.
+    pub fn waited(&self) -> (u64, Duration) {
+        let nanos = self.waited_nanos.load(Ordering::Relaxed);
+        (self.waits.load(Ordering::Relaxed), Duration::from_nanos(nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_falls_smoothly() {
+        assert_eq!(rate_for_debt(0.0), None);
+        assert_eq!(rate_for_debt(DEBT_FREE), None);
+        let mut previous = RATE_BEGIN;
+        for step in 1..=1000 {
+            let rate = rate_for_debt(0.5 + f64::from(step) / 2000.0).expect("limited");
+            assert!(rate < previous && rate > previous * 0.99, "no cliff at step {step}");
+            previous = rate;
+        }
+        assert!((rate_for_debt(7.0).expect("limited") - RATE_END).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_writer_waits_for_exactly_its_missing_tokens() {
+        let throttle = Throttle::default();
+        assert_eq!(throttle.admit(1 << 40, || unreachable!("no clock is read")), Duration::ZERO);
+        throttle.set_debt(1.0);
+        let at = |ms| move || Duration::from_millis(ms);
+        // 4 MB/s: 40,000 bytes take 10 ms, one of which lies in the bucket.
+        assert_eq!(throttle.admit(40_000, at(1000)), Duration::from_millis(9));
+        assert_eq!(throttle.admit(4_000, at(1000)), Duration::from_millis(10));
+        assert_eq!(throttle.admit(4_000, at(2000)), Duration::ZERO);
+        assert_eq!(throttle.waited().0, 2);
+    }
+}

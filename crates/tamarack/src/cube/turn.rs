@@ -1,0 +1,96 @@
+//! The slow work that one writer does for all when a batch does not fit: the next segment, more reserved space,
+//! the next memtable. Called by `order` without any lock, by one writer at a time.
+
+use super::Cube;
+use super::maintain::Seal;
+use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
+use super::state::Frozen;
+use crate::base::error::Result;
+use crate::base::sync::Arc;
+use crate::index::memtable::Memtable;
+use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::vlog::reader::OpenSegment;
+use crate::vlog::segment::Segment;
+
+/// A memtable with less than this part of its room left is frozen.
+const ROOM_WORTH_USING: usize = 32;
+
+impl Cube {
+    /// Clears what stands in the way of a batch.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`; nothing has changed then.
+    pub(super) fn clear(&self, obstacle: Obstacle) -> Result<Cleared> {
+        match obstacle {
+            Obstacle::Memtable(turn) => self.next_memtable(&turn),
+            Obstacle::Segment(turn) => self.next_segment(&turn),
+            Obstacle::Space { segment, end } => {
+                segment.reserve(end)?;
+                Ok(Cleared::Space)
+            }
+            Obstacle::PlainWrite(_) => unreachable!("the writer itself does its plain write"),
+        }
+    }
+
+    /// Freezes the active memtable, which waits for a flush if too many are frozen, and begins the next.
+    fn next_memtable(&self, turn: &MemtableTurn) -> Result<Cleared> {
+        if !turn.must_replace && turn.used {
+            // Batches were granted the most they might take. What they took is known once they are published.
+            self.publisher.wait_for(turn.last_ticket)?;
+            let left = turn.memtable.capacity() - turn.memtable.memory_bytes();
+            if left >= turn.memtable_bytes && left > turn.memtable.capacity() / ROOM_WORTH_USING {
+                return Ok(Cleared::MemtableRoom(left));
+            }
+        }
+        if turn.used {
+            self.wait_for_flush(turn.log_bytes)?;
+        }
+        let bytes = self.options.memtable_bytes.max(turn.memtable_bytes);
+        let prefix = turn.memtable.key_prefix();
+        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, &prefix));
+        let frozen = turn.used.then(|| Frozen {
+            memtable: Arc::clone(&turn.memtable),
+            end: turn.tail,
+            log_bytes: turn.log_bytes,
+            barrier: turn.last_ticket,
+            last_sequence: turn.last_sequence,
+        });
+        self.current.rotate(Arc::clone(&memtable), frozen);
+        self.schedule();
+        Ok(Cleared::Memtable(memtable, bytes))
+    }
+
+    /// Begins the next segment; the full one is sealed in the background.
+    fn next_segment(&self, turn: &SegmentTurn) -> Result<Cleared> {
+        let header =
+            SegmentHeader {
+                cube: self.id,
+                id: turn.id,
+                salt: self.env.rng.random_u64().map_err(|error| {
+                    crate::base::error::Error::io("draw a salt for", &self.directory, error)
+                })?,
+                predecessor: turn.tail,
+                first_sequence: turn.first_sequence,
+                durable: self.durability.durable(),
+            };
+        let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
+        let capacity = self.options.segment_bytes_max.max(room);
+        let path = self.reader.path(turn.id);
+        let handle = self.index.files().segment(turn.id);
+        let segment =
+            Arc::new(Segment::create(&*self.env.fs, path, header, capacity, self.options.log_mode)?);
+        let open = OpenSegment::new(Arc::clone(segment.file()), segment.path().to_path_buf(), header.seed());
+        self.reader.insert(turn.id, open);
+        self.durability.add_segment(Arc::clone(&segment));
+        self.current.add_segment(handle);
+        if let Some(full) = &turn.full {
+            self.maintenance.add_seal(Seal {
+                segment: Arc::clone(full),
+                end: turn.tail.offset,
+                barrier: turn.last_ticket,
+            });
+            self.schedule();
+        }
+        Ok(Cleared::Segment(segment))
+    }
+}

@@ -1,0 +1,414 @@
+//! The public face: a database with LevelDB's operations. Thin: every operation is the cube's.
+
+mod iter;
+mod property;
+
+use std::path::Path;
+
+use crate::base::batch::{Operation, WriteBatch};
+use crate::base::error::{Error, Result};
+use crate::base::names::FileName;
+use crate::base::options::{Options, WriteOptions};
+use crate::base::recovery::RecoveryReport;
+use crate::base::sync::Arc;
+use crate::cube::Cube;
+use crate::cube::check::{CheckLevel, CheckReport};
+use crate::cube::open::Shared;
+use crate::cube::read::ReadSettings;
+use crate::cube::snapshot::HeldSequence;
+use crate::cube::stats::Stats;
+use crate::env::pool::WorkerPool;
+use crate::env::posix::posix_env;
+use crate::env::{Env, LockMode};
+use crate::index::cache::BlockCache;
+
+pub use iter::{Entries, Iter};
+
+/// An open database. Cheap to clone; all clones are the same database, and may be used from many threads at once.
+///
+/// Writes return when the data is in the kernel's hands: they survive the death of the process (kill, panic,
+/// out of memory). With [`WriteOptions::sync`], or after [`sync`](Self::sync), they survive that of the machine.
+/// Whatever happens, the database holds a prefix of the batches in the order they were committed.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// let db = tamarack::Db::open(directory.path().join("db"), tamarack::Options::default())?;
+/// db.put(b"key", b"value")?;
+/// assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+/// db.delete(b"key")?;
+/// assert_eq!(db.get(b"key")?, None);
+/// db.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    cube: Arc<Cube>,
+    workers: Arc<WorkerPool>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // `close` reports errors; a drop cannot. What was acknowledged is in the log in either case.
+        drop(self.cube.close());
+        self.workers.shutdown();
+    }
+}
+
+/// A moment of a database, for reading. Operations after it are not seen. Cheap to clone; what it alone still
+/// sees takes up space until the last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    held: Arc<HeldSequence>,
+}
+
+/// How a read is done.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// The moment to read at; the present if `None`. Default: `None`.
+    pub snapshot: Option<Snapshot>,
+    /// Check the checksum of every value read. The record's header, key and length are checked in any case.
+    /// Default: true.
+    pub verify_checksums: bool,
+    /// Keep the index blocks that were read in the cache. Default: true.
+    pub fill_cache: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { snapshot: None, verify_checksums: true, fill_cache: true }
+    }
+}
+
+/// What an iterator walks over, and how.
+#[derive(Debug, Clone)]
+pub struct IterOptions {
+    /// The moment to read at; the present if `None`. Default: `None`.
+    pub snapshot: Option<Snapshot>,
+    /// The first key that belongs to the range. Default: unbounded.
+    pub start: Option<Vec<u8>>,
+    /// The first key behind the range. Default: unbounded.
+    pub end: Option<Vec<u8>>,
+    /// Never read values: [`Iter::value`] fails. Default: false.
+    pub keys_only: bool,
+    /// As in [`ReadOptions`]. Default: true.
+    pub verify_checksums: bool,
+    /// As in [`ReadOptions`]; a long scan should not fill the cache. Default: true.
+    pub fill_cache: bool,
+}
+
+impl Default for IterOptions {
+    fn default() -> Self {
+        Self {
+            snapshot: None,
+            start: None,
+            end: None,
+            keys_only: false,
+            verify_checksums: true,
+            fill_cache: true,
+        }
+    }
+}
+
+impl Db {
+    /// Opens the database in the directory `path`, or creates it. Replays the log that the last process left and
+    /// makes it durable. Blocks on the device.
+    ///
+    /// # Errors
+    /// `InvalidArgument` (an option out of range, another comparator, a missing or existing database), `Locked`
+    /// (open elsewhere, or by another handle of this process), `Corruption`, `Unsupported`, `Io`, `NoSpace`.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::open_with_env(path, options, &posix_env())
+    }
+
+    /// Opens a database in another world than the operating system's, for tests.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_with_env(path: impl AsRef<Path>, options: Options, env: &Env) -> Result<Self> {
+        options.check()?;
+        let path = path.as_ref();
+        let workers = WorkerPool::new(env, "tamarack", options.background_threads)
+            .map_err(|error| Error::io("start threads for", path, error))?;
+        let blocks = Arc::new(BlockCache::new(options.block_cache_bytes as u64));
+        let shared = Shared { workers: Arc::clone(&workers), blocks };
+        let opened = Cube::open(env.clone(), path, options, shared);
+        let cube = opened.inspect_err(|_| workers.shutdown())?;
+        Ok(Self { inner: Arc::new(Inner { cube, workers }) })
+    }
+
+    /// What opening found in the log.
+    pub fn recovery(&self) -> &RecoveryReport {
+        self.inner.cube.recovery()
+    }
+
+    /// Sets `key` to `value`; returns when that is visible and survives the death of the process.
+    ///
+    /// # Errors
+    /// `InvalidArgument` (a key over 65,535 bytes, a value over 4 GiB − 1), `NoSpace`, `ReadOnly`, `Closed`:
+    /// nothing was written. `Io`: in doubt until the database is opened again.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_with(key, value, &WriteOptions::default())
+    }
+
+    /// Like [`put`](Self::put), with options.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn put_with(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
+        self.inner.cube.write_one(Operation::Put { key, value }, options)
+    }
+
+    /// Removes `key`. That it is not there is no error.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.delete_with(key, &WriteOptions::default())
+    }
+
+    /// Like [`delete`](Self::delete), with options.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn delete_with(&self, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.inner.cube.write_one(Operation::Delete { key }, options)
+    }
+
+    /// Applies `batch` atomically: readers see all of it or nothing, and so does whoever opens the database after a
+    /// crash.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put); also `InvalidArgument` for a batch whose records do not all begin within 4 GiB.
+    pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
+        self.inner.cube.write(batch, options)
+    }
+
+    /// The value of `key`, or `None`. At most one read of the log; reads of index blocks that are not cached.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption`, with file and offset, when what was read is not what was written.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get_with(key, &ReadOptions::default())
+    }
+
+    /// Like [`get`](Self::get), with options.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get); `InvalidArgument` for a snapshot of another database.
+    pub fn get_with(&self, key: &[u8], options: &ReadOptions) -> Result<Option<Vec<u8>>> {
+        let mut value = Vec::new();
+        Ok(self.get_into(key, &mut value, options)?.then_some(value))
+    }
+
+    /// Replaces `value` by the value of `key`; `false`, and an empty `value`, if there is none. Saves an
+    /// allocation where a buffer is reused.
+    ///
+    /// # Errors
+    /// As for [`get_with`](Self::get_with).
+    pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>, options: &ReadOptions) -> Result<bool> {
+        value.clear();
+        self.inner.cube.get(key, self.settings(options)?, value)
+    }
+
+    /// Whether `key` has a value. Reads nothing of the log.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.inner.cube.contains(key, self.settings(&ReadOptions::default())?)
+    }
+
+    /// The values of `keys`, in their order, all of the same moment. Reads of the log are sorted by place and done
+    /// in parallel. One key's failure is no other's.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// db.put(b"a", b"1")?;
+    /// let mut values = db.multi_get(&["a", "b"], &tamarack::ReadOptions::default()).into_iter();
+    /// assert_eq!(values.next().unwrap()?, Some(b"1".to_vec()));
+    /// assert_eq!(values.next().unwrap()?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        options: &ReadOptions,
+    ) -> Vec<Result<Option<Vec<u8>>>> {
+        match self.settings(options) {
+            Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
+            Ok(settings) => {
+                let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+                self.inner.cube.multi_get(&keys, settings)
+            }
+        }
+    }
+
+    /// Holds the present moment, for reads and iterators.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// db.put(b"key", b"old")?;
+    /// let options = tamarack::ReadOptions { snapshot: Some(db.snapshot()), ..Default::default() };
+    /// db.put(b"key", b"new")?;
+    /// assert_eq!(db.get_with(b"key", &options)?, Some(b"old".to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { held: Arc::new(self.inner.cube.snapshot()) }
+    }
+
+    /// An iterator over a range. It sees one moment, however long it lives, and stands nowhere until a seek.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// for key in ["a", "b", "c"] {
+    ///     db.put(key.as_bytes(), b"value")?;
+    /// }
+    /// let mut iter = db.iter(&tamarack::IterOptions::default())?;
+    /// iter.seek_to_last()?;
+    /// assert_eq!(iter.key(), b"c");
+    /// iter.prev()?;
+    /// assert_eq!((iter.key(), iter.value()?.len()), (&b"b"[..], 5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a snapshot of another database; `Io`, `Corruption`.
+    pub fn iter(&self, options: &IterOptions) -> Result<Iter> {
+        let read = ReadOptions {
+            snapshot: options.snapshot.clone(),
+            verify_checksums: options.verify_checksums,
+            fill_cache: options.fill_cache,
+        };
+        let settings = self.settings(&read)?;
+        let inner = self.inner.cube.iter(options.start.clone(), options.end.clone(), settings)?;
+        Ok(Iter::new(inner, options.keys_only, options.snapshot.clone(), self.clone()))
+    }
+
+    /// About how many bytes of disk the keys from `start` (inclusive) to `end` (exclusive) take, values included.
+    /// What lies in memtables only is not counted.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn approximate_size(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
+        self.inner.cube.approximate_size(start, end)
+    }
+
+    /// Flushes, and compacts every table that overlaps the range, bounds included, so that nothing deleted or
+    /// overwritten is left in it but what snapshots see. Blocks until that is done.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `Corruption`, `ReadOnly`, `Closed`. Nothing is lost.
+    pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.inner.cube.compact_range(start, end)
+    }
+
+    /// Turns every memtable into tables, so that opening has nothing to replay. Blocks.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. Nothing is lost.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.cube.flush()
+    }
+
+    /// Makes everything acknowledged so far safe against a failure of the machine. Blocks on the device; calls at
+    /// the same time share one sync.
+    ///
+    /// # Errors
+    /// `Io`: the database then takes no more writes until it is opened again.
+    pub fn sync(&self) -> Result<()> {
+        self.inner.cube.sync()
+    }
+
+    /// Waits until flushes and compactions have nothing left to do.
+    ///
+    /// # Errors
+    /// Why background work stopped.
+    pub fn wait_idle(&self) -> Result<()> {
+        self.inner.cube.wait_idle()
+    }
+
+    /// Figures about the database.
+    pub fn stats(&self) -> Stats {
+        self.inner.cube.stats()
+    }
+
+    /// A property as text, or `None` if there is none of that name: `tamarack.stats`,
+    /// `tamarack.num-files-at-level<N>`, `tamarack.sstables`, `tamarack.approximate-memory-usage`; the same with
+    /// `leveldb.` in front, for programs that ask LevelDB's names.
+    pub fn property(&self, name: &str) -> Option<String> {
+        property::property(&self.inner.cube.stats(), name)
+    }
+
+    /// Checks what is on disk while the database goes on. Reads as much as `level` says.
+    pub fn check(&self, level: CheckLevel) -> CheckReport {
+        self.inner.cube.check(level)
+    }
+
+    /// Closes the database: ends background work, seals the log and cuts it to its size. Other clones and
+    /// iterators can still read; writing fails with `Closed`. Dropping the last clone does the same but cannot
+    /// report errors.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: everything acknowledged is in the log nevertheless.
+    pub fn close(self) -> Result<()> {
+        self.inner.cube.close()
+    }
+
+    /// Removes the database in `path`: every file that is one of ours, and the directory if nothing else is in it.
+    /// A directory without a database is no error.
+    ///
+    /// # Errors
+    /// `Locked` if it is open; `Io`.
+    pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
+        destroy(path.as_ref(), &posix_env())
+    }
+
+    fn settings(&self, options: &ReadOptions) -> Result<ReadSettings> {
+        if let Some(snapshot) = &options.snapshot {
+            self.inner.cube.check_snapshot(&snapshot.held)?;
+        }
+        Ok(ReadSettings {
+            sequence: options.snapshot.as_ref().map(|snapshot| snapshot.held.sequence()),
+            verify: options.verify_checksums,
+            fill_cache: options.fill_cache,
+        })
+    }
+}
+
+fn destroy(path: &Path, env: &Env) -> Result<()> {
+    let io = |operation| move |error| Error::io(operation, path, error);
+    if !env.fs.exists(path).map_err(io("look for"))? {
+        return Ok(());
+    }
+    let lock = env.fs.lock_dir(path, LockMode::Exclusive).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            Error::locked(format!("{} is open: close it before destroying it", path.display()))
+        }
+        _ => Error::io("lock", path, error),
+    })?;
+    let mut foreign = false;
+    // CURRENT goes first: without it there is no database, whatever else is still there after a crash.
+    let mut names = env.fs.list(path).map_err(io("list"))?;
+    names.sort_by_key(|name| FileName::parse(name) != Some(FileName::Current));
+    for name in names {
+        if FileName::parse(&name).is_none() {
+            foreign = true;
+            continue;
+        }
+        let file = path.join(name);
+        env.fs.remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
+    }
+    env.fs.sync_dir(path).map_err(io("sync"))?;
+    drop(lock);
+    if foreign { Ok(()) } else { env.fs.remove_dir(path).map_err(io("remove")) }
+}
