@@ -14,11 +14,12 @@ use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Ordering};
+use crate::env::pool::Job;
 use crate::env::posix::posix_env;
 use crate::env::{Env, Fs};
 
 use super::cache::BlockCache;
-use super::compact::{CompactionOptions, CompactionStats, Work};
+use super::compact::{CompactionOptions, CompactionStats};
 use super::memtable::Memtable;
 use super::merge::merge;
 use super::table::TableOptions;
@@ -114,11 +115,11 @@ impl Harness {
     }
 }
 
-/// Each piece of work on a thread of its own.
-fn run_all(work: Vec<Work>) {
+/// Each job on a thread of its own.
+fn run_all(jobs: Vec<Job>) {
     std::thread::scope(|scope| {
-        for work in work {
-            scope.spawn(work);
+        for job in jobs {
+            scope.spawn(job);
         }
     });
 }
@@ -315,9 +316,9 @@ fn a_large_compaction_runs_in_parts() {
     };
     assert!(compaction.plan().input_bytes() > 3000);
     let parts = std::sync::atomic::AtomicUsize::new(0);
-    let counting = |work: Vec<Work>| {
-        parts.store(work.len(), Ordering::Relaxed);
-        run_all(work);
+    let counting = |jobs: Vec<Job>| {
+        parts.store(jobs.len(), Ordering::Relaxed);
+        run_all(jobs);
     };
     let stats = harness.index.run(compaction, &[], &Arc::default(), 3, &counting).expect("nothing fails");
     assert_eq!(parts.load(Ordering::Relaxed), 3);

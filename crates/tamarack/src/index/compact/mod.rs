@@ -23,8 +23,8 @@ pub use decide::{Decider, Decision};
 pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
 pub use picker::pick;
-pub use plan::{CompactionPlan, KeyRange, PlanKind};
-pub use run::{CompactionJob, CompactionStats, RunAll, Work};
+pub use plan::CompactionPlan;
+pub use run::{CompactionJob, CompactionStats, RunAll};
 
 /// How much larger the target of a level is than that of the level above it.
 const LEVEL_RATIO: u64 = 10;

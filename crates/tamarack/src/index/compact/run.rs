@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::keys::{seek_key, user_key};
 use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::env::pool::Job;
 
 use super::super::cache::TableCache;
 use super::super::cursor::Cursor;
@@ -19,11 +20,8 @@ use super::decide::{Decider, Decision};
 use super::plan::{CompactionPlan, PlanKind};
 use super::split::{Part, split};
 
-/// A piece of work for [`RunAll`].
-pub type Work = Box<dyn FnOnce() + Send>;
-
-/// Runs every piece of work to its end, side by side as far as there are threads.
-pub type RunAll<'a> = &'a dyn Fn(Vec<Work>);
+/// Runs every job to its end, side by side as far as there are threads.
+pub type RunAll<'a> = &'a dyn Fn(Vec<Job>);
 
 /// A plan with all that it takes to run it.
 #[derive(Debug)]
@@ -88,21 +86,21 @@ impl CompactionJob {
         let parts = split(&self.plan, parts_max, self.table_bytes_max);
         let results: Arc<Mutex<Vec<Option<PartResult>>>> =
             Arc::new(Mutex::new(parts.iter().map(|_| None).collect()));
-        let work = parts.into_iter().enumerate().map(|(at, part)| {
+        let jobs = parts.into_iter().enumerate().map(|(at, part)| {
             let (job, results) = (self.share(), results.clone());
             Box::new(move || {
                 let result = job.merge_part(&part);
                 results.lock()[at] = Some(result);
-            }) as Work
+            }) as Job
         });
-        run_all(work.collect());
+        run_all(jobs.collect());
 
         let results = std::mem::take(&mut *results.lock());
         let mut outputs = Vec::new();
         let mut stats = CompactionStats { bytes_read: self.plan.input_bytes(), ..CompactionStats::default() };
         let mut failure = None;
         for result in results {
-            match result.expect("run_all returns when every piece of work has ended") {
+            match result.expect("run_all returns when every job has ended") {
                 Ok((tables, part)) => {
                     outputs.extend(tables);
                     stats.kept += part.kept;

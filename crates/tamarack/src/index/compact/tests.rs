@@ -4,6 +4,7 @@ use crate::base::sync::Arc;
 
 use super::super::version::Version;
 use super::super::version::script::{render_tables, version};
+use super::plan::PlanKind;
 use super::*;
 
 fn options() -> CompactionOptions {
