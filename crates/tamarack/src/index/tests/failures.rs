@@ -1,0 +1,76 @@
+//! What fails leaves nothing behind.
+
+use super::*;
+use crate::base::error::ErrorKind;
+use crate::base::sync::AtomicBool;
+
+/// Every call of a compaction fails once.
+#[test]
+fn a_failed_compaction_leaves_nothing_behind() {
+    for operation in ["create", "write", "sync", "sync_dir", "read"] {
+        let mut failures = 0;
+        loop {
+            let harness = filled(150);
+            let before = (harness.table_files(), harness.live_tables());
+            let compaction = harness.index.pick(1000).expect("L0 is due");
+            harness.fs.fail(operation, failures);
+            let Err(error) = harness.run(compaction, &[]) else { break };
+            assert_eq!(error.kind(), ErrorKind::Io, "{operation}: {error}");
+            assert_eq!(harness.live_tables(), before.1);
+            assert_eq!(harness.index.running_compactions(), 0);
+            failures += 1;
+            if harness.index.install(VersionEdit::default()).is_err() {
+                // The manifest has failed: whether the edit counts is known when the index is opened again.
+                continue;
+            }
+            assert_eq!(harness.table_files(), before.0, "{operation} {failures}");
+            let compaction = harness.index.pick(1000).expect("L0 is still due");
+            harness.run(compaction, &[]).expect("a compaction may be tried again");
+        }
+        assert!(failures > 0, "{operation} is called");
+    }
+}
+
+#[test]
+fn a_cancelled_compaction_leaves_nothing_behind() {
+    let harness = filled(100);
+    let before = (harness.table_files(), harness.live_tables());
+    let compaction = harness.index.pick(1000).expect("L0 is due");
+    let cancelled = Arc::new(AtomicBool::new(true));
+    let error = harness.index.run(compaction, &[], &cancelled, 3, &run_all).expect_err("was cancelled");
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert_eq!((harness.table_files(), harness.live_tables()), before);
+}
+
+#[test]
+fn a_failed_flush_leaves_nothing_behind() {
+    let harness = Harness::new();
+    let memtable = Memtable::new(options().table.order, 1 << 16, b"");
+    memtable.insert(b"key", Sequence(1), EntryKind::Inline, b"value");
+    for operation in ["create", "write", "sync", "sync_dir"] {
+        harness.fs.fail(operation, 0);
+        let memtables = [Arc::new(Memtable::new(options().table.order, 1 << 16, b""))];
+        memtables[0].insert(b"key", Sequence(1), EntryKind::Inline, b"value");
+        harness.index.flush(&memtables, &[], VersionEdit::default()).expect_err("told to fail");
+        assert!(harness.table_files().is_empty(), "{operation}");
+    }
+}
+
+#[test]
+fn a_failed_manifest_write_keeps_the_version_and_the_files() {
+    let mut harness = filled(20);
+    let before = harness.live_tables();
+    let compaction = harness.index.pick(1000).expect("L0 is due");
+    // The first sync is the output's, the second the manifest's.
+    harness.fs.fail("sync", 1);
+    harness.run(compaction, &[]).expect_err("told to fail");
+    assert_eq!(harness.live_tables(), before);
+    assert_eq!(
+        harness.index.install(VersionEdit::default()).expect_err("is poisoned").kind(),
+        ErrorKind::ReadOnly
+    );
+    assert!(harness.table_files().len() > before.len(), "the edit may be found, so its tables must stay");
+    harness.reopen();
+    assert_eq!(harness.table_files(), harness.live_tables());
+    assert_eq!(scan(&harness.index, &harness.index.version(), 5000).len(), 20);
+}
