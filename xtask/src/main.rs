@@ -52,7 +52,7 @@ fn main() -> io::Result<ExitCode> {
 fn check(root: &Path, fast: bool) -> io::Result<ExitCode> {
     let mut steps = Steps::default();
     steps.run_quietly("format", &mut cargo(root, &["fmt", "--all", "--check"]))?;
-    let clippy = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+    let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
     steps.run_quietly("clippy", &mut cargo(root, &clippy))?;
     let (tree, unparsed) = Tree::load(root)?;
     steps.run_check("syntax", || unparsed)?;
@@ -60,7 +60,7 @@ fn check(root: &Path, fast: bool) -> io::Result<ExitCode> {
     steps.run_check("sizes", || sizes::check(&tree))?;
     steps.run_check("documents", || documents::check(&tree))?;
     if !fast {
-        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--locked"]);
+        let mut doc = cargo(root, &["doc", "--quiet", "--workspace", "--no-deps", "--locked"]);
         steps.run_quietly("api docs", with_rustflags(&mut doc, "RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(steps.finish())
