@@ -14,15 +14,15 @@ use crate::failure::{Outcome, Result};
 const AFTER_HELP: &str = "\
 Exit status:
   0  done
-  1  the answer is no: a key was not found, `check` found problems, something was left out and reported
+  1  the answer is no: a key is not there, `check` found problems, or something was left out
   2  the request is wrong as it stands
-  3  the operating system failed a call, there is no such database, or the input cannot be used
+  3  the operating system failed a call, there is no database, or input cannot be used
   4  corruption: stored bytes are not what was written
   5  the database is open elsewhere
 
-Keys and values are text unless --key-format or --value-format says hex or base64. In output, bytes that are
-not UTF-8 appear as `hex:...`, and in JSON under a name ending in `_hex`; text that could be confused with that,
-or that would break a line, is quoted as a JSON string.";
+Keys and values are text unless --key-format or --value-format says hex or base64. \
+In output, bytes that are not UTF-8 appear as `hex:...`, and in JSON under a name ending in `_hex`; \
+text that could be confused with that, or that would break a line, is quoted as a JSON string.";
 
 /// Tamarack, a persistent key-value store for SSDs.
 #[derive(Debug, Parser)]

@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output;
 
@@ -31,13 +31,17 @@ impl Progress {
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
         let counts = match (unit, total) {
-            (Unit::Items, Some(_)) => "{bar:32} {human_pos}/{human_len}  {per_sec}  eta {eta}",
-            (Unit::Items, None) => "{spinner} {human_pos}  {per_sec}  {elapsed}",
+            (Unit::Items, Some(_)) => "{bar:32} {human_pos}/{human_len}  {rate}  eta {eta}",
+            (Unit::Items, None) => "{spinner} {human_pos}  {rate}  {elapsed}",
             (Unit::Bytes, Some(_)) => "{bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  eta {eta}",
             (Unit::Bytes, None) => "{spinner} {bytes}  {bytes_per_sec}  {elapsed}",
         };
         let template = format!("{{prefix}}  {counts}  {{msg}}");
         let style = ProgressStyle::with_template(&template).expect("the template is a constant and parses");
+        let style = style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            // Writing to the line that is being put together cannot fail, and a missing rate harms nobody.
+            write!(text, "{}/s", output::count(state.per_sec() as u64)).ok();
+        });
         bar.set_style(style.progress_chars("=> "));
         bar.set_prefix(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));

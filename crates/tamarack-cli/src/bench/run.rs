@@ -277,12 +277,17 @@ impl Worker<'_> {
             if !iter.valid() {
                 break;
             }
-            key.clear();
-            key.extend_from_slice(iter.key());
-            let value = iter.value()?;
             self.tally.found += 1;
-            self.tally.user_bytes += (key.len() + value.len()) as u64;
-            if let Some(number) = keys::parse(&key, key_size) {
+            self.tally.user_bytes += iter.key().len() as u64;
+            if plan.verify {
+                key.clear();
+                key.extend_from_slice(iter.key());
+            }
+            let value = iter.value()?;
+            self.tally.user_bytes += value.len() as u64;
+            if plan.verify
+                && let Some(number) = keys::parse(&key, key_size)
+            {
                 self.check(number, &key, value)?;
             }
             if backwards {

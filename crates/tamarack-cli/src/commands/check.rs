@@ -44,7 +44,7 @@ impl Check {
             Level::Structure => CheckLevel::Structure,
             Level::Checksums => CheckLevel::Checksums,
             Level::Values => CheckLevel::Values,
-        })?;
+        });
         drop(progress);
         let seconds = started.elapsed().as_secs_f64();
         let mut output = Output::new();
@@ -74,7 +74,7 @@ fn to_json(report: &CheckReport, seconds: f64) -> Value {
         .collect();
     json!({
         "clean": report.problems.is_empty(), "tables": report.tables, "segments": report.segments,
-        "entries": report.entries, "values": report.values, "bytes_read": report.bytes_read,
+        "entries": report.entries, "records": report.records, "bytes_read": report.bytes_read,
         "seconds": seconds, "problems": problems,
     })
 }
@@ -85,7 +85,7 @@ fn print(output: &mut Output, report: &CheckReport, seconds: f64) -> Result<()> 
         output::plural(report.tables, "table"),
         output::plural(report.segments, "segment"),
         output::plural(report.entries, "index record"),
-        output::plural(report.values, "value"),
+        output::plural(report.records, "log record"),
         output::bytes(report.bytes_read),
         output::seconds(seconds)
     ))?;

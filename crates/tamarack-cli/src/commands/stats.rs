@@ -59,35 +59,54 @@ fn summary(stats: &tamarack::Stats) -> String {
         ),
     );
     text += &line("space amplification", ratio(stats.disk_bytes, live + stats.table_bytes));
-    text += &line("write amplification", ratio(written(stats), stats.user_bytes_written));
     text += &line("device reads per get", format!("at most {}", stats.worst_case_reads));
     text +=
         &line("memtables", format!("{}, {} waiting", bytes(stats.memtable_bytes), stats.immutable_memtables));
     text += &line("last sequence", count(stats.last_sequence));
-    text += &line("snapshots", count(stats.snapshots));
-    text += &line("block cache", cache(stats));
-    text += &line(
-        "reads",
-        format!(
-            "{}, {}, {}",
-            output::plural(stats.value_reads, "value"),
-            output::plural(stats.data_block_reads, "data block"),
-            output::plural(stats.index_block_reads, "index block")
-        ),
-    );
-    text += &line("syncs", count(stats.syncs));
-    text += &line("stalls", format!("{}, {}", count(stats.stalls), output::seconds(stats.stall_seconds)));
+    for (name, value) in since_opening(stats) {
+        text += &line(name, value);
+    }
+    for warning in &stats.warnings {
+        text += &line("warning", warning.clone());
+    }
     text
 }
 
-/// Bytes the engine handed to the operating system since the database was opened.
-fn written(stats: &tamarack::Stats) -> u64 {
-    stats.log_bytes_written + stats.flush_bytes_written + stats.compaction_bytes_written
-}
-
-fn cache(stats: &tamarack::Stats) -> String {
+/// What happened since the database was opened, as far as anything did. The counters of work live in the
+/// process that has the database open, so a database opened only to be looked at has little to tell.
+fn since_opening(stats: &tamarack::Stats) -> Vec<(&'static str, String)> {
     let cache = &stats.block_cache;
-    format!("{}, {} of reads hit", bytes(cache.bytes), percent(cache.hits, cache.hits + cache.misses))
+    let lookups = cache.hits + cache.misses;
+    let reads = stats.value_reads + stats.data_block_reads + stats.index_block_reads;
+    let lines = [
+        (
+            stats.user_bytes_written > 0,
+            "write amplification",
+            format!("{:.2} of {}", stats.write_amplification, bytes(stats.user_bytes_written)),
+        ),
+        (
+            lookups > 0,
+            "block cache",
+            format!("{}, {} hits", bytes(cache.bytes), percent(cache.hits, lookups)),
+        ),
+        (
+            reads > 0,
+            "reads",
+            format!(
+                "{}, {}, {}",
+                output::plural(stats.value_reads, "value"),
+                output::plural(stats.data_block_reads, "data block"),
+                output::plural(stats.index_block_reads, "index block")
+            ),
+        ),
+        (stats.syncs > 0, "syncs", count(stats.syncs)),
+        (
+            stats.stalls > 0,
+            "stalls",
+            format!("{}, {}", count(stats.stalls), output::seconds(stats.stall_seconds)),
+        ),
+    ];
+    lines.into_iter().filter(|(shown, _, _)| *shown).map(|(_, name, value)| (name, value)).collect()
 }
 
 fn levels(stats: &tamarack::Stats) -> String {
@@ -98,7 +117,8 @@ fn levels(stats: &tamarack::Stats) -> String {
         ("entries", Align::Right),
         ("value bytes", Align::Right),
     ]);
-    for level in &stats.levels {
+    let deepest = stats.levels.iter().rposition(|level| level.tables > 0).unwrap_or(0);
+    for level in stats.levels.iter().take(deepest + 1) {
         table.row(vec![
             format!("L{}", level.level),
             count(level.tables),
@@ -169,8 +189,11 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         "live_value_bytes": stats.live_value_bytes, "dead_value_bytes": stats.dead_value_bytes,
         "memtable_bytes": stats.memtable_bytes, "immutable_memtables": stats.immutable_memtables,
         "last_sequence": stats.last_sequence, "snapshots": stats.snapshots,
-        "user_bytes_written": stats.user_bytes_written, "log_bytes_written": stats.log_bytes_written,
+        "oldest_snapshot_seconds": stats.oldest_snapshot_seconds,
+        "operations_written": stats.operations_written, "user_bytes_written": stats.user_bytes_written, "log_bytes_written": stats.log_bytes_written,
         "flush_bytes_written": stats.flush_bytes_written,
+        "flushes": stats.flushes, "compactions": stats.compactions,
+        "write_amplification": stats.write_amplification,
         "compaction_bytes_read": stats.compaction_bytes_read,
         "compaction_bytes_written": stats.compaction_bytes_written,
         "block_cache": {
@@ -178,7 +201,8 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         },
         "value_reads": stats.value_reads, "value_read_bytes": stats.value_read_bytes,
         "index_block_reads": stats.index_block_reads, "data_block_reads": stats.data_block_reads,
+        "open_tables": stats.open_tables, "table_memory_bytes": stats.table_memory_bytes,
         "syncs": stats.syncs, "stalls": stats.stalls, "stall_seconds": stats.stall_seconds,
-        "worst_case_reads": stats.worst_case_reads, "levels": levels, "segments": segments,
+        "worst_case_reads": stats.worst_case_reads, "warnings": stats.warnings, "levels": levels, "segments": segments,
     })
 }

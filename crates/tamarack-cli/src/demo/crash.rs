@@ -27,30 +27,37 @@ const SIGKILL: i32 = 9;
 /// Kills an import of `tree`, which is under `root`, into a database at `path`, and verifies what survived.
 pub fn kill_and_recover(root: &Path, tree: &Tree, path: &Path, size: Size) -> Result<Shown> {
     let files: Vec<&Entry> = tree.entries.iter().filter(|entry| entry.file_bytes.is_some()).collect();
-    let acknowledged = import_until_killed(root, path, size, files.len() as u64 / 2)?;
+    let acknowledged = import_until_killed(root, path, size, (files.len() as u64).div_ceil(2))?;
     let started = Instant::now();
     let db = Db::open(path, Options { create_if_missing: false, ..Options::default() })?;
     let open_seconds = started.elapsed().as_secs_f64();
     let survived = verify(&db, &files, acknowledged)?;
     let recovery = db.recovery();
+    let tail = match &recovery.torn_tail {
+        Some(tail) => format!("a torn tail of {} ignored", output::bytes(tail.ignored_bytes)),
+        None => "no torn tail".to_owned(),
+    };
     let text = format!(
         "a second import was killed with SIGKILL after {} acknowledged files;\n\
          reopened in {}, 0 of them lost, all equal to their files ({} survived)\n\
-         recovery: {recovery}",
+         {} replayed from {} of log, {} rewritten to be durable, {tail}",
         output::count(acknowledged),
         output::seconds(open_seconds),
-        output::count(survived)
+        output::count(survived),
+        output::plural(recovery.operations, "operation"),
+        output::bytes(recovery.log_bytes),
+        output::bytes(recovery.rewritten_bytes)
     );
     let figures = json!({
         "acknowledged": acknowledged, "survived": survived, "lost": 0, "open_seconds": open_seconds,
         "recovery": {
             "log_bytes": recovery.log_bytes, "batches": recovery.batches, "operations": recovery.operations,
             "rewritten_bytes": recovery.rewritten_bytes, "seconds": recovery.seconds,
-            "torn_tail_bytes": recovery.torn_tail.as_ref().map(|tail| tail.bytes_ignored),
+            "torn_tail_bytes": recovery.torn_tail.as_ref().map(|tail| tail.ignored_bytes),
         },
     });
     db.close()?;
-    Ok(Shown { name: "kill -9", text, figures })
+    Ok(Shown { name: "kill -9", field: "kill", text, figures })
 }
 
 /// Starts the child, kills it after `enough` acknowledgements, and returns how many it made in all.
@@ -89,9 +96,6 @@ fn count_and_kill(child: &mut Child, enough: u64) -> Result<u64> {
     let mut acknowledged = 0;
     let mut line = String::new();
     let failed = |source| Failure::Io { action: "talk to the child process".into(), source };
-    if enough == 0 {
-        child.kill().map_err(failed)?;
-    }
     loop {
         line.clear();
         if output.read_line(&mut line).map_err(failed)? == 0 || !line.ends_with('\n') {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tamarack::{Db, Options};
 
 use self::steps::Stage;
-use crate::failure::{Outcome, Result};
+use crate::failure::{Failure, Outcome, Result};
 use crate::output::{self, Output};
 use crate::scratch::Scratch;
 use crate::tree::collect::{Limit, Tree, collect};
@@ -53,8 +53,10 @@ pub struct Size {
 
 /// What one step showed.
 pub struct Shown {
-    /// The step's name.
+    /// The step's name for people.
     pub name: &'static str,
+    /// Its name in JSON.
+    pub field: &'static str,
     /// What happened, for people: one line or two.
     pub text: String,
     /// The figures, for programs.
@@ -68,6 +70,9 @@ impl Demo {
         let root = self.directory.clone().unwrap_or_else(default_directory);
         let scratch = Scratch::new(&scratch_parent(), "tamarack-demo", self.keep)?;
         let tree = collect(&root, scratch.path(), self.size.limit())?;
+        if tree.files == 0 {
+            return Err(Failure::Usage(format!("there are no files in {}", root.display())));
+        }
         let mut teller = Teller { json, output: Output::new(), figures: Map::new() };
         teller.begin(&root, &tree)?;
 
@@ -141,7 +146,7 @@ impl Teller {
 
     fn tell(&mut self, shown: Shown) -> Result<()> {
         if self.json {
-            self.figures.insert(shown.name.replace(' ', "_"), shown.figures);
+            self.figures.insert(shown.field.into(), shown.figures);
             return Ok(());
         }
         for (index, line) in shown.text.lines().enumerate() {

@@ -1,0 +1,81 @@
+//! `bench`.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const SMALL: [&str; 5] = ["--num", "2000", "--value-size", "200", "--json"];
+
+fn field(report: &Value, name: &str) -> f64 {
+    report[name].as_f64().unwrap_or_else(|| panic!("{name} is no number in {report}"))
+}
+
+#[test]
+fn every_workload_reports_and_verifies() {
+    let world = World::new();
+    let workloads = [
+        "fillrandom",
+        "fillsync",
+        "overwrite",
+        "readrandom",
+        "readmissing",
+        "readseq",
+        "readreverse",
+        "deleterandom",
+        "readrandom",
+        "fillseq",
+        "readseq",
+    ];
+    for extra in [&["--threads", "1"][..], &["--threads", "3", "--batch-size", "7"]] {
+        let run = world.ok(&[&["bench"], &workloads[..], &SMALL, &["--verify"], extra].concat());
+        let reports = run.json_lines();
+        let names: Vec<&str> = reports.iter().filter_map(|report| report["workload"].as_str()).collect();
+        assert_eq!(names, workloads);
+        for report in &reports {
+            for name in ["seconds", "ops_per_second", "cpu_seconds", "settled_seconds", "disk_bytes"] {
+                assert!(field(report, name) >= 0.0);
+            }
+            let latency = &report["latency_us"];
+            assert!(field(latency, "p50") <= field(latency, "p99"));
+            assert!(field(latency, "p99") <= field(latency, "p999"));
+            assert!(field(latency, "p999") <= field(latency, "max"));
+        }
+        assert_eq!(reports[0]["ops"], json!(2000));
+        assert_eq!(reports[0]["user_bytes"], json!(2000 * 216));
+        assert_eq!(reports[0]["live_bytes"], json!(2000 * 216), "a random fill writes every key once");
+        assert_eq!(reports[3]["found"], json!(2000));
+        assert_eq!(reports[3]["verified"], json!(2000));
+        assert_eq!(reports[4]["found"], json!(0));
+        assert_eq!((&reports[5]["found"], &reports[6]["verified"]), (&json!(2000), &json!(2000)));
+        assert!(field(&reports[7], "live_bytes") < 2000.0 * 216.0);
+        assert_eq!(reports[10]["verified"], json!(2000));
+    }
+    assert_eq!(
+        std::fs::read_dir(world.path(".")).expect("it is there").count(),
+        0,
+        "the temporary database is removed"
+    );
+}
+
+#[test]
+fn an_existing_database_is_read_but_not_filled() {
+    let world = World::new();
+    world.ok(&[&["bench", "fillseq", "--db", "db"], &SMALL[..]].concat());
+    let run =
+        world.ok(&[&["bench", "readrandom", "overwrite", "--db", "db", "--verify"], &SMALL[..]].concat());
+    assert_eq!(run.json_lines()[0]["found"], json!(2000));
+    let refused = world.run(&[&["bench", "fillrandom", "--db", "db"], &SMALL[..]].concat()).expect_status(2);
+    assert!(refused.stderr.contains("--overwrite-db"), "{}", refused.stderr);
+    world.ok(&[&["bench", "fillrandom", "--db", "db", "--overwrite-db"], &SMALL[..]].concat());
+    let wrong = world.run(&["bench", "readrandom", "--db", "db", "--num", "2000", "--value-size", "100"]);
+    assert!(wrong.expect_status(4).stderr.contains("verification failed"));
+}
+
+#[test]
+fn people_get_a_table() {
+    let world = World::new();
+    let text = world.ok(&["bench", "fillseq", "readseq", "--num", "1000"]).text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].starts_with("workload") && lines[1].starts_with("fillseq"), "{text}");
+}

@@ -1,0 +1,107 @@
+//! Exit statuses and messages when something is wrong.
+
+use std::fs;
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::world::World;
+
+#[test]
+fn wrong_requests_have_status_two() {
+    let world = World::new();
+    for arguments in [
+        &["put", "db"][..],
+        &["frobnicate"],
+        &["get", "db", "0g", "--key-format", "hex"],
+        &["scan", "db", "--start", "b", "--end", "a"],
+        &["dump", "db", "--resume"],
+        &["bench", "readseq"],
+        &["bench", "fillseq", "--num", "1000", "--key-size", "2"],
+        &["import-dir", "db", "db", "--prefix", "a", "--raw"],
+    ] {
+        let run = world.run(arguments).expect_status(2);
+        assert!(!run.stderr.is_empty() && run.stdout.is_empty(), "{run:?}");
+    }
+    assert!(!world.path("db").exists(), "a wrong request makes no database");
+}
+
+#[test]
+fn a_missing_database_is_an_error_and_is_not_made() {
+    let world = World::new();
+    for command in ["scan", "dump", "stats", "check", "compact"] {
+        let run = world.run(&[command, "db"]).expect_status(3);
+        assert_eq!(run.stderr, "tamarack: there is no database at db\n");
+    }
+    world.run(&["del", "db", "key"]).expect_status(3);
+    let run = world.run(&["get", "db", "key", "--json"]).expect_status(3);
+    let error: Value = serde_json::from_str(&run.stderr).expect("one JSON object");
+    assert_eq!(error["error"], "other");
+    assert_eq!(error["exit_status"], 3);
+    assert!(!world.path("db").exists());
+}
+
+#[test]
+fn an_open_database_is_locked() {
+    let world = World::new();
+    world.ok(&["put", "db", "key", "value"]);
+    let mut holder = world.start(&["load", "db", "-"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let refused = loop {
+        let run = world.run(&["put", "db", "key", "other", "--json"]);
+        if run.status != 0 {
+            break run;
+        }
+        assert!(Instant::now() < deadline, "the other process never opened the database");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let refused = refused.expect_status(5);
+    let error: Value = serde_json::from_str(&refused.stderr).expect("one JSON object");
+    assert_eq!((&error["error"], &error["exit_status"]), (&"locked".into(), &5.into()));
+    drop(holder.stdin.take());
+    assert!(holder.wait().expect("the holder ends").success());
+    world.ok(&["put", "db", "key", "other"]);
+}
+
+#[test]
+fn damage_is_corruption_and_names_its_place() {
+    let world = World::new();
+    let pattern = b"a value that can be found in its file, ".repeat(500);
+    world.write("value", &pattern);
+    world.ok(&["put", "db", "damaged", "--file", "value", "--sync"]);
+    world.ok(&["put", "db", "later", "x", "--sync"]);
+    let damaged = fs::read_dir(world.path("db")).expect("the database is a directory").any(|entry| {
+        let path = entry.expect("a file of the database").path();
+        let mut bytes = fs::read(&path).unwrap_or_default();
+        let place = bytes.windows(pattern.len()).position(|window| window == pattern);
+        if let Some(place) = place {
+            bytes[place + 100] ^= 1;
+            fs::write(&path, &bytes).expect("the file can be written");
+        }
+        place.is_some()
+    });
+    assert!(damaged, "the value is in no file of the database");
+    let run = world.run(&["get", "db", "damaged", "--output", "out", "--json"]).expect_status(4);
+    let error: Value = serde_json::from_str(&run.stderr).expect("one JSON object");
+    assert_eq!(error["error"], "corruption");
+    assert!(error["file"].is_string() && error["offset"].is_u64(), "{error}");
+    assert!(run.stdout.is_empty() && !world.path("out").exists());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let world = World::new();
+    let lines: String =
+        (0..2000).map(|n| format!("{{\"key\":\"{n}\",\"value\":\"{}\"}}\n", "x".repeat(500))).collect();
+    world.run_with_input(&["load", "db", "-"], lines.as_bytes()).expect_status(0);
+    for command in ["scan", "dump"] {
+        let mut child = world.start(&[command, "db"]);
+        let mut stdout = child.stdout.take().expect("standard output is piped");
+        stdout.read_exact(&mut [0; 100]).expect("there is more than that");
+        drop(stdout);
+        let output = child.wait_with_output().expect("the program ends");
+        assert_eq!(output.status.code(), Some(0), "{command}");
+        assert_eq!(output.stderr, b"", "{command}");
+    }
+}
