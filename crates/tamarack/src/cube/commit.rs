@@ -10,11 +10,13 @@ use crate::base::ids::{LogPosition, Sequence};
 use crate::base::keys::EntryKind;
 use crate::base::options::WriteOptions;
 use crate::base::pointer::{POINTER_BYTES, ValuePointer};
-use crate::base::sync::Ordering;
+use crate::base::sync::{Arc, Ordering};
+use crate::env::pool::Priority;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{BatchPlace, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, record_len};
 
 use super::durability::Synced;
+use crate::vlog::segment::Segment;
 
 /// One operation with its value as it will be stored.
 #[derive(Debug, Clone, Copy)]
@@ -144,6 +146,9 @@ impl Cube {
         let published = self.publisher.publish(grant.ticket, last);
         std::mem::forget(unfinished);
         published?;
+        if let Some(range) = grant.prefault.clone() {
+            self.prefault(Arc::clone(&grant.segment), range);
+        }
         self.counters.user_bytes.fetch_add(user_bytes as u64, Ordering::Relaxed);
         self.counters.operations.fetch_add(need.operations, Ordering::Relaxed);
         if options.sync {
@@ -152,6 +157,13 @@ impl Cube {
             self.sync_to(end)?;
         }
         Ok(())
+    }
+
+    /// Has the page faults of a range further on taken in the background.
+    fn prefault(&self, segment: Arc<Segment>, range: std::ops::Range<u64>) {
+        // A fault that cannot be taken ahead is taken, and reported, by the writer.
+        let job = Box::new(move || drop(segment.prefault(range.start, range.end)));
+        self.workers.submit(Priority::High, job);
     }
 
     /// What a batch takes of log and memtable.

@@ -329,7 +329,7 @@ struct Replay {
 impl Replay {
     fn new(keys: &KeyOrder, options: &Options) -> Self {
         let bytes = options.memtable_bytes;
-        let active = Arc::new(Memtable::new(keys.clone(), bytes, &[]));
+        let active = Arc::new(Memtable::new(keys.clone(), bytes, None));
         Self { keys: keys.clone(), memtable_bytes: bytes, full: Vec::new(), active, left: bytes }
     }
 
@@ -343,7 +343,7 @@ impl Replay {
         let need = Memtable::entry_bytes_max(operation.key.len(), payload.len());
         if need > self.left {
             self.left = self.memtable_bytes.max(need);
-            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, &self.active.key_prefix()));
+            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, self.active.key_bounds()));
             self.full.push(std::mem::replace(&mut self.active, next));
         }
         self.left -= need;
@@ -356,7 +356,7 @@ impl Replay {
         let mut frozen = Vec::new();
         if !self.full.is_empty() {
             let next =
-                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, &self.active.key_prefix()));
+                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, self.active.key_bounds()));
             self.full.push(std::mem::replace(&mut self.active, next));
             self.left = self.memtable_bytes;
             frozen = self.full.iter().rev().map(|memtable| freeze(memtable, recovered)).collect();

@@ -57,7 +57,15 @@ pub struct Grant {
     pub offset: u64,
     /// The memtable its operations go to.
     pub memtable: Arc<Memtable>,
+    /// A range of the segment further on whose page faults somebody should take now.
+    pub prefault: Option<std::ops::Range<u64>>,
 }
+
+/// Pages are faulted in this far ahead of the writers, half of it at a time.
+const PREFAULT_BYTES: u64 = 4 << 20;
+/// ... but only once this much was written without a sync: a sync writes every page that was faulted in, used or
+/// not.
+const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
 #[derive(Debug)]
@@ -166,6 +174,10 @@ struct State {
     memtable_log_start: u64,
     /// The durable position of a mark that is still to be written.
     pending_mark: Option<LogPosition>,
+    /// What `log_bytes` was at the last sync.
+    synced_at: u64,
+    /// The end of the range of the segment that was faulted in ahead.
+    prefaulted: u64,
 }
 
 /// Where an order begins.
@@ -202,6 +214,8 @@ impl CommitOrder {
             log_bytes: 0,
             memtable_log_start: 0,
             pending_mark: None,
+            synced_at: 0,
+            prefaulted: 0,
         };
         Self { state: Mutex::new(state), free: Condvar::new(), limits, publisher, health }
     }
@@ -248,6 +262,9 @@ impl CommitOrder {
     pub fn append_mark(&self, durable: LogPosition) -> Result<()> {
         let mut state = self.state.lock();
         state.pending_mark = Some(durable);
+        if durable.segment == state.tail.segment {
+            state.synced_at = state.log_bytes;
+        }
         if state.turning || state.closed {
             return Ok(());
         }
@@ -405,17 +422,31 @@ impl State {
             segment: Arc::clone(self.segment.as_ref().expect("obstacles are cleared before a grant")),
             offset: self.tail.offset,
             memtable: Arc::clone(&self.memtable),
+            prefault: None,
         }
     }
 
     fn assign(&mut self, need: &Need) -> Grant {
-        let grant = self.next_grant();
+        let mut grant = self.next_grant();
+        grant.prefault = self.prefault(&grant.segment);
         self.last_ticket += 1;
         self.last_sequence += need.operations;
         self.advance(need.log_bytes);
         self.memtable_left -= need.memtable_bytes;
         self.memtable_used = true;
         grant
+    }
+
+    /// The range to fault in next, if it is time for one.
+    fn prefault(&mut self, segment: &Segment) -> Option<std::ops::Range<u64>> {
+        let tail = self.tail.offset;
+        let quiet = self.log_bytes - self.synced_at > PREFAULT_AFTER_BYTES;
+        if !quiet || tail + PREFAULT_BYTES / 2 < self.prefaulted || !segment.is_mapped() {
+            return None;
+        }
+        let range = self.prefaulted.max(tail)..(tail + PREFAULT_BYTES).min(segment.allocated());
+        self.prefaulted = range.end;
+        (!range.is_empty()).then_some(range)
     }
 
     fn advance(&mut self, bytes: u64) {
@@ -459,6 +490,7 @@ impl State {
                 self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };
                 self.next_segment = SegmentId(segment.header().id.0 + 1);
                 self.segment = Some(segment);
+                self.prefaulted = 0;
             }
             Cleared::MemtableRoom(bytes) => self.memtable_left = bytes,
             Cleared::Space | Cleared::PlainWrite => {}

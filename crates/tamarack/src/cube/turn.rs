@@ -10,7 +10,7 @@ use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::reader::OpenSegment;
-use crate::vlog::segment::Segment;
+use crate::vlog::segment::{RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize};
 
 /// A memtable with less than this part of its room left is frozen.
 const ROOM_WORTH_USING: usize = 32;
@@ -46,8 +46,7 @@ impl Cube {
             self.wait_for_flush(turn.log_bytes)?;
         }
         let bytes = self.options.memtable_bytes.max(turn.memtable_bytes);
-        let prefix = turn.memtable.key_prefix();
-        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, &prefix));
+        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, turn.memtable.key_bounds()));
         let frozen = turn.used.then(|| Frozen {
             memtable: Arc::clone(&turn.memtable),
             end: turn.tail,
@@ -74,11 +73,13 @@ impl Cube {
                 durable: self.durability.durable(),
             };
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
-        let capacity = self.options.segment_bytes_max.max(room);
+        let size = SegmentSize {
+            capacity: self.options.segment_bytes_max.max(room),
+            reserve: if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN },
+        };
         let path = self.reader.path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let segment =
-            Arc::new(Segment::create(&*self.env.fs, path, header, capacity, self.options.log_mode)?);
+        let segment = Arc::new(Segment::create(&*self.env.fs, path, header, size, self.options.log_mode)?);
         let open = OpenSegment::new(Arc::clone(segment.file()), segment.path().to_path_buf(), header.seed());
         self.reader.insert(turn.id, open);
         self.durability.add_segment(Arc::clone(&segment));

@@ -123,6 +123,11 @@ pub trait Mapping: Send + Sync + fmt::Debug {
     /// Length of the mapping in bytes.
     fn len(&self) -> u64;
 
+    /// Readies `offset..offset + len`, which the file's allocated length covers, for being written: the page
+    /// faults that the writer would take one by one are taken here, many at a time. Changes no byte. Where the
+    /// system has no such call this does nothing, and the writer takes the faults.
+    fn prefault(&self, offset: u64, len: u64) -> io::Result<()>;
+
     /// Copies `bytes` to `offset`.
     ///
     /// # Safety

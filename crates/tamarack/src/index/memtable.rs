@@ -40,10 +40,10 @@ pub struct MemtableEntry<'a> {
 
 impl Memtable {
     /// An empty memtable for entries of altogether `capacity_bytes`, as
-    /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys begin with
-    /// `common_prefix`, and right with any: take [`key_prefix`](Self::key_prefix) of the one before.
-    pub fn new(order: KeyOrder, capacity_bytes: usize, common_prefix: &[u8]) -> Self {
-        let order = CodedOrder { order, common_prefix: common_prefix.into() };
+    /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys lie
+    /// within `expected`, and right with any: take the [`key_bounds`](Self::key_bounds) of the one before.
+    pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyBounds>) -> Self {
+        let order = CodedOrder::new(order, expected);
         Self {
             list: Arc::new(SkipList::new(order, capacity_bytes)),
             capacity_bytes,
@@ -117,13 +117,20 @@ impl Memtable {
         self.list.first().is_none()
     }
 
-    /// The longest common prefix of the first and the last user key; with the order of bytes, of all.
-    pub fn key_prefix(&self) -> Vec<u8> {
-        let (Some(first), Some(last)) = (self.list.first(), self.list.last()) else { return Vec::new() };
-        let (first, last) = (user_key(first.key()), user_key(last.key()));
-        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        first[..shared].to_vec()
+    /// The first and the last user key.
+    pub fn key_bounds(&self) -> Option<KeyBounds> {
+        let (first, last) = (self.list.first()?, self.list.last()?);
+        Some(KeyBounds { first: user_key(first.key()).to_vec(), last: user_key(last.key()).to_vec() })
     }
+}
+
+/// The range in which user keys are expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyBounds {
+    /// The first key.
+    pub first: Vec<u8>,
+    /// The last key.
+    pub last: Vec<u8>,
 }
 
 /// A cursor over a memtable. It never fails.
@@ -177,27 +184,46 @@ impl Cursor for MemtableCursor {
     }
 }
 
-/// The order of internal keys, with codes made of the four bytes that tell most user keys apart: those after
-/// the prefix that most of them share.
+/// The order of internal keys, with codes that tell most user keys apart.
+///
+/// A code is a number of 32 bits made of the eight bytes that follow the prefix which all expected keys share:
+/// their distance from the first expected key, without as many of its low bits as make the last expected key
+/// fit. So the codes spread over the range in which keys are expected, whatever that is.
 #[derive(Debug)]
 struct CodedOrder {
     order: KeyOrder,
-    common_prefix: Box<[u8]>,
+    prefix: Box<[u8]>,
+    base: u64,
+    shift: u32,
 }
 
 impl CodedOrder {
-    /// 0 before all keys with the prefix, the largest number after them, in between the next four bytes.
-    /// Keys that are not in the order of bytes all have the same code.
+    fn new(order: KeyOrder, expected: Option<KeyBounds>) -> Self {
+        let Some(KeyBounds { first, last }) = expected else {
+            return Self { order, prefix: Box::default(), base: 0, shift: 32 };
+        };
+        let shared = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
+        let base = leading_number(&first[shared..]);
+        let span = leading_number(&last[shared..]).saturating_sub(base);
+        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(u32::BITS);
+        Self { order, prefix: first[..shared].into(), base, shift }
+    }
+
+    /// 0 before all keys with the prefix, the largest number after them, in between what tells keys apart. Keys
+    /// that are not in the order of bytes all have the same code.
     fn user_key_code(&self, user_key: &[u8]) -> u32 {
         if !self.order.is_bytewise() {
             return 0;
         }
-        let prefix = &self.common_prefix[..];
+        let prefix = &self.prefix[..];
         let (front, rest) = user_key.split_at(prefix.len().min(user_key.len()));
         match front.cmp(prefix) {
             cmp::Ordering::Less => 0,
             cmp::Ordering::Greater => u32::MAX,
-            cmp::Ordering::Equal => leading_number(rest).clamp(1, u32::MAX - 1),
+            cmp::Ordering::Equal => {
+                let distance = leading_number(rest).saturating_sub(self.base) >> self.shift;
+                u32::try_from(distance).unwrap_or(u32::MAX).clamp(1, u32::MAX - 1)
+            }
         }
     }
 }
@@ -212,14 +238,18 @@ impl Order for CodedOrder {
     }
 }
 
-/// The first four bytes as a big-endian number, as if zeros followed the last.
-fn leading_number(bytes: &[u8]) -> u32 {
+/// The first eight bytes as a number that orders as they do, as if zeros followed the last.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the order of bytes is that of big-endian numbers; none is stored"
+)]
+fn leading_number(bytes: &[u8]) -> u64 {
     if let Some(first) = bytes.first_chunk() {
-        return u32::from_be_bytes(*first);
+        return u64::from_be_bytes(*first);
     }
-    let mut first = [0; 4];
+    let mut first = [0; 8];
     first[..bytes.len()].copy_from_slice(bytes);
-    u32::from_be_bytes(first)
+    u64::from_be_bytes(first)
 }
 
 fn split(internal_key: &[u8]) -> (&[u8], u64) {
@@ -286,12 +316,13 @@ mod tests {
         fn agrees_with_a_history(
             operations in prop::collection::vec((key(), kind(), prop::collection::vec(any::<u8>(), 0..16)), 0..80),
             probes in prop::collection::vec((key(), 0_u64..90), 1..40),
-            prefix in key(),
+            expected in prop::option::of((key(), key())),
         ) {
             for order in orders() {
+                let expected = expected.clone().map(|(first, last)| KeyBounds { first, last });
                 let capacity = operations.iter()
                     .map(|(key, _, payload)| Memtable::entry_bytes_max(key.len(), payload.len())).sum();
-                let memtable = Memtable::new(order.clone(), capacity, &prefix);
+                let memtable = Memtable::new(order.clone(), capacity, expected);
                 let mut history = BTreeMap::new();
                 let mut sorted = Vec::new();
                 for (sequence, (key, kind, payload)) in (1_u64..).zip(&operations) {
@@ -328,42 +359,47 @@ mod tests {
                 prop_assert_eq!(memtable.entries(), operations.len() as u64);
                 prop_assert_eq!(memtable.is_empty(), operations.is_empty());
                 prop_assert!(memtable.memory_bytes() <= memtable.capacity());
-                let prefix = memtable.key_prefix();
-                if order.is_bytewise() {
-                    prop_assert!(operations.iter().all(|(key, _, _)| key.starts_with(&prefix)));
+                let bounds = memtable.key_bounds();
+                prop_assert_eq!(bounds.is_none(), operations.is_empty());
+                if let Some(bounds) = bounds {
+                    let inside = |key: &[u8]| {
+                        order.compare_user(&bounds.first, key).is_le() && order.compare_user(key, &bounds.last).is_le()
+                    };
+                    prop_assert!(operations.iter().all(|(key, _, _)| inside(key)));
                 }
             }
         }
 
         #[test]
-        fn codes_never_decrease(a in key(), b in key(), prefix in key()) {
+        fn codes_never_decrease(a in key(), b in key(), first in key(), last in key()) {
             let [bytewise, _] = orders();
-            let order = CodedOrder { order: bytewise, common_prefix: prefix.into() };
+            let order = CodedOrder::new(bytewise, Some(KeyBounds { first, last }));
             let (low, high) = if a <= b { (a, b) } else { (b, a) };
             prop_assert!(order.user_key_code(&low) <= order.user_key_code(&high));
         }
     }
 
     #[test]
-    fn the_prefix_of_one_memtable_serves_the_next() {
+    fn the_bounds_of_one_memtable_serve_the_next() {
         let [order, _] = orders();
-        let memtable = Memtable::new(order.clone(), 4096, b"");
-        assert_eq!(memtable.key_prefix(), b"");
-        for (sequence, key) in (1..).zip(["user000017", "user000091", "user000055"]) {
+        let memtable = Memtable::new(order.clone(), 4096, None);
+        assert_eq!(memtable.key_bounds(), None);
+        for (sequence, key) in (1..).zip(["user000017", "user199991", "user000055"]) {
             memtable.insert(key.as_bytes(), Sequence(sequence), EntryKind::Inline, b"v");
         }
-        assert_eq!(memtable.key_prefix(), b"user0000");
-        let next = CodedOrder { order, common_prefix: memtable.key_prefix().into() };
-        assert_eq!(next.user_key_code(b"user000055"), u32::from_be_bytes(*b"55\0\0"));
-        assert_eq!(next.user_key_code(b"user0000"), 1);
-        assert_eq!(next.user_key_code(b"user"), 0);
-        assert_eq!(next.user_key_code(b"user0001"), u32::MAX);
+        let next = CodedOrder::new(order, memtable.key_bounds());
+        assert_eq!(&*next.prefix, b"user");
+        let code = |key: &[u8]| next.user_key_code(key);
+        assert!(code(b"user000017") < code(b"user000120") && code(b"user000120") < code(b"user000130"));
+        assert!(code(b"user123450") < code(b"user123460"), "five of six digits are told apart");
+        assert_eq!((code(b"user"), code(b"use"), code(b"usez")), (1, 0, u32::MAX));
+        assert_eq!(code(b"user9"), u32::MAX - 1);
     }
 
     #[test]
     fn a_cursor_keeps_the_entries() -> Result<()> {
         let [order, _] = orders();
-        let memtable = Memtable::new(order, 4096, b"");
+        let memtable = Memtable::new(order, 4096, None);
         memtable.insert(b"k", Sequence(7), EntryKind::Inline, b"v");
         let mut cursor = memtable.cursor();
         drop(memtable);

@@ -27,10 +27,11 @@ use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::env::{File, Fs, Mapping};
 
-/// First reservation of a segment's space, in bytes; each further one doubles what is there.
-const RESERVE_BYTES_MIN: u64 = 256 * 1024;
-/// Largest single reservation: bounds how long one writer waits for the file system.
-const RESERVE_STEP_MAX: u64 = 16 * 1024 * 1024;
+/// First reservation of the first segment's space, in bytes; each further one doubles what is there.
+pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
+/// Largest single reservation, and the first one of a segment that follows a full one: bounds how long one writer
+/// waits for the file system.
+pub const RESERVE_STEP_MAX: u64 = 16 * 1024 * 1024;
 
 /// The segment that records are written to.
 #[derive(Debug)]
@@ -45,8 +46,17 @@ pub struct Segment {
     name_durable: AtomicBool,
 }
 
+/// How large a segment is made.
+#[derive(Debug, Clone, Copy)]
+pub struct SegmentSize {
+    /// Bytes it can hold.
+    pub capacity: u64,
+    /// Bytes reserved at once; the rest is reserved as it is needed.
+    pub reserve: u64,
+}
+
 impl Segment {
-    /// Creates the file of a segment that can hold `capacity` bytes and writes its header. Does not sync. On
+    /// Creates the file of a segment of the given size and writes its header. Does not sync. On
     /// failure no file is left behind.
     ///
     /// # Errors
@@ -55,12 +65,12 @@ impl Segment {
         fs: &dyn Fs,
         path: PathBuf,
         header: SegmentHeader,
-        capacity: u64,
+        size: SegmentSize,
         mode: LogMode,
     ) -> Result<Self> {
-        debug_assert!(capacity >= SEGMENT_HEADER_BYTES);
+        debug_assert!(size.capacity >= SEGMENT_HEADER_BYTES);
         let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
-        Self::begin(Arc::clone(&file), path.clone(), header, capacity, mode).inspect_err(|_| {
+        Self::begin(Arc::clone(&file), path.clone(), header, size, mode).inspect_err(|_| {
             // The first error is the one to report; a file without a header is swept up at the next open.
             drop(fs.remove_file(&path));
         })
@@ -70,10 +80,10 @@ impl Segment {
         file: Arc<dyn File>,
         path: PathBuf,
         header: SegmentHeader,
-        capacity: u64,
+        SegmentSize { capacity, reserve }: SegmentSize,
         mode: LogMode,
     ) -> Result<Self> {
-        let first = RESERVE_BYTES_MIN.min(capacity);
+        let first = reserve.min(capacity);
         let mapping = match mode {
             LogMode::Plain => None,
             LogMode::Mapped | LogMode::Auto => {
@@ -148,6 +158,20 @@ impl Segment {
             .map_err(|error| Error::io("reserve space in", &self.path, error))?;
         self.allocated.store(want, Ordering::Release);
         Ok(())
+    }
+
+    /// Takes the page faults of `offset..end`, as far as that is reserved, ahead of whoever will write there.
+    ///
+    /// # Errors
+    /// `Io`; writing goes on to work, but slower.
+    pub fn prefault(&self, offset: u64, end: u64) -> Result<()> {
+        let end = end.min(self.allocated());
+        match &self.mapping {
+            Some(mapping) if offset < end => mapping
+                .prefault(offset, end - offset)
+                .map_err(|error| Error::io("fault in pages of", &self.path, error)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the record with `header`, `key` and stored value at `offset` of a mapped segment. The caller owns

@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 use std::slice;
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::or_unsupported;
 use crate::env::Mapping;
@@ -62,6 +62,24 @@ impl PosixMapping {
 impl Mapping for PosixMapping {
     fn len(&self) -> u64 {
         self.len as u64
+    }
+
+    fn prefault(&self, offset: u64, len: u64) -> io::Result<()> {
+        let page = rustix::param::page_size() as u64;
+        let start = offset / page * page;
+        let end = (offset + len).min(self.len as u64);
+        if start >= end {
+            return Ok(());
+        }
+        let bytes = (end - start) as usize;
+        // SAFETY: the range begins inside the mapping, because `start` lies before its end.
+        let address = unsafe { self.address(start, bytes) };
+        // SAFETY: this advice changes no byte of the range, which lies in the mapping.
+        match unsafe { madvise(address.as_ptr().cast::<c_void>(), bytes, Advice::LinuxPopulateWrite) } {
+            // Kernels before 5.14 do not know the advice.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {

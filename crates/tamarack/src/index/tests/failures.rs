@@ -45,11 +45,11 @@ fn a_cancelled_compaction_leaves_nothing_behind() {
 #[test]
 fn a_failed_flush_leaves_nothing_behind() {
     let harness = Harness::new();
-    let memtable = Memtable::new(options().table.order, 1 << 16, b"");
+    let memtable = Memtable::new(options().table.order, 1 << 16, None);
     memtable.insert(b"key", Sequence(1), EntryKind::Inline, b"value");
     for operation in ["create", "write", "sync", "sync_dir"] {
         harness.fs.fail(operation, 0);
-        let memtables = [Arc::new(Memtable::new(options().table.order, 1 << 16, b""))];
+        let memtables = [Arc::new(Memtable::new(options().table.order, 1 << 16, None))];
         memtables[0].insert(b"key", Sequence(1), EntryKind::Inline, b"value");
         harness.index.flush(&memtables, &[], VersionEdit::default()).expect_err("told to fail");
         assert!(harness.table_files().is_empty(), "{operation}");

@@ -82,7 +82,7 @@ impl Harness {
         if !self.fs.exists(&segment).expect("nothing fails") {
             self.fs.put(&segment, b"");
         }
-        let memtable = Memtable::new(options().table.order, 1 << 16, b"");
+        let memtable = Memtable::new(options().table.order, 1 << 16, None);
         for &(key, sequence, kind) in entries {
             memtable.insert(key, Sequence(sequence), kind, &payload(sequence, kind));
         }
