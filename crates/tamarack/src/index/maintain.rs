@@ -23,6 +23,7 @@ pub struct Compaction {
 
 impl Compaction {
     /// What it will do.
+    #[cfg(test)]
     pub fn plan(&self) -> &CompactionPlan {
         &self.plan
     }
@@ -121,6 +122,7 @@ impl Index {
     }
 
     /// How many compactions run.
+    #[cfg(test)]
     pub fn running_compactions(&self) -> usize {
         self.in_progress.lock().len()
     }

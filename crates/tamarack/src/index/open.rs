@@ -207,11 +207,6 @@ impl Index {
     pub fn tables(&self) -> &Arc<TableCache> {
         &self.tables
     }
-
-    /// How it was opened.
-    pub fn options(&self) -> &IndexOptions {
-        &self.options
-    }
 }
 
 /// Every file that the version mentions is there and has the length that the version says.

@@ -65,6 +65,7 @@ impl InProgress {
     }
 
     /// How many compactions run.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.running.len()
     }

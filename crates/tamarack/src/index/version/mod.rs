@@ -82,6 +82,7 @@ impl Version {
     }
 
     /// The handles of its files.
+    #[cfg(test)]
     pub fn files(&self) -> &Arc<Files> {
         &self.files
     }
@@ -104,11 +105,6 @@ impl Version {
     /// The numbers that recovery starts from.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
-    }
-
-    /// The deepest level that has tables; 0 if none has.
-    pub fn deepest_level(&self) -> usize {
-        (0..LEVELS).rev().find(|&level| !self.levels[level].is_empty()).unwrap_or(0)
     }
 
     /// The sealed segments that an edit may drop: all of their records lie before `log_head`, so they are

@@ -60,11 +60,6 @@ impl SegmentMap {
         self.sealed.get(&id)
     }
 
-    /// How many segments are sealed.
-    pub fn len(&self) -> usize {
-        self.sealed.len()
-    }
-
     /// What tables reference in segment `id`, sealed or not.
     pub fn live(&self, id: SegmentId) -> Liveness {
         match self.sealed.get(&id) {
