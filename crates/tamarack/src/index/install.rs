@@ -79,9 +79,33 @@ impl Index {
     ///
     /// # Panics
     /// If the edit does not fit the current version: the engine has made a mistake.
-    pub fn install(&self, mut edit: VersionEdit) -> Result<Arc<Version>> {
-        let mut turn = self.manifest.take()?;
-        let base = self.current.load_full();
+    pub fn install(&self, edit: VersionEdit) -> Result<Arc<Version>> {
+        let turn = self.manifest.take()?;
+        self.install_in(turn, edit)
+    }
+
+    /// Drops every segment before the log head into which no table points any more; whether there was one. Jobs
+    /// may call this at the same time: each segment is dropped once, because the choice is made in turn.
+    ///
+    /// # Errors
+    /// As for [`install`](Self::install).
+    pub fn drop_dead_segments(&self) -> Result<bool> {
+        let version = self.version();
+        if version.droppable_segments(version.numbers().log_head).is_empty() {
+            return Ok(false);
+        }
+        let turn = self.manifest.take()?;
+        let version = self.version();
+        let drop_segments = version.droppable_segments(version.numbers().log_head);
+        if drop_segments.is_empty() {
+            return Ok(false);
+        }
+        self.install_in(turn, VersionEdit { drop_segments, ..VersionEdit::default() })?;
+        Ok(true)
+    }
+
+    fn install_in(&self, mut turn: Turn<'_>, mut edit: VersionEdit) -> Result<Arc<Version>> {
+        let base = self.version();
         edit.next_table_id = edit.next_table_id.max(Some(self.destination.next_table_id()));
         let next = match base.apply(&edit) {
             Ok(next) => Arc::new(next),

@@ -129,15 +129,11 @@ impl Cube {
 
     /// Removes segments before the log head into which no table points any more.
     pub(super) fn drop_dead_segments(&self) -> Result<()> {
-        let version = self.index.version();
-        let dead = version.droppable_segments(version.numbers().log_head);
-        if dead.is_empty() {
-            return Ok(());
-        }
         // I-07: they are dead by tables that are in the manifest, and each of those was written when the log was
         // durable up to its last operation.
-        self.index.install(VersionEdit { drop_segments: dead, ..VersionEdit::default() })?;
-        self.current.install(|| self.index.version(), &[]);
+        if self.index.drop_dead_segments()? {
+            self.current.install(|| self.index.version(), &[]);
+        }
         Ok(())
     }
 

@@ -27,8 +27,6 @@ use super::testing::{MemoryFs, RecordedFiles};
 use super::version::{Version, VersionEdit};
 use super::*;
 
-use super::*;
-
 const DIRECTORY: &str = "cube";
 const RECORD_OVERHEAD: u64 = 32;
 
