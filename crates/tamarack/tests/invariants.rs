@@ -1,6 +1,10 @@
 //! One test for each invariant of `docs/INVARIANTS.md` that can be broken from outside; the rest are tried beside
 //! the code that holds them.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests prepare and inspect the real world")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +13,12 @@ use tamarack::testing::{Call, Fault, FaultEnv, posix_env};
 use tamarack::{Db, ErrorKind, IterOptions, Options, ReadOptions};
 
 fn small() -> Options {
-    Options { memtable_bytes: 256 << 10, segment_bytes_max: 64 << 10, inline_value_max: 0, ..Options::default() }
+    Options {
+        memtable_bytes: 256 << 10,
+        segment_bytes_max: 64 << 10,
+        inline_value_max: 0,
+        ..Options::default()
+    }
 }
 
 fn files(directory: &Path, suffix: &str) -> Vec<PathBuf> {
@@ -159,7 +168,8 @@ fn no_value_is_returned_unchecked() {
     let whole = std::fs::read(&log).unwrap();
     let record = 80;
     let unverified = ReadOptions { verify_checksums: false, ..ReadOptions::default() };
-    for (at, part) in [(0, "checksum"), (4, "value checksum"), (8, "length"), (12, "key length"), (24, "key")] {
+    for (at, part) in [(0, "checksum"), (4, "value checksum"), (8, "length"), (12, "key length"), (24, "key")]
+    {
         flip(&log, &whole, record + at);
         for options in [&ReadOptions::default(), &unverified] {
             let error = db.get_with(b"key", options).expect_err(part);

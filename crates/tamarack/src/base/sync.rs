@@ -14,9 +14,9 @@ pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
 
 #[cfg(not(shuttle))]
 mod imp {
-    pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+    pub use parking_lot::{Condvar, Mutex, MutexGuard};
     pub use std::sync::Arc;
-    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
     /// One turn of a short busy wait.
     pub fn spin_hint() {
@@ -34,9 +34,7 @@ mod imp {
 #[cfg(shuttle)]
 mod imp {
     pub use shuttle::sync::Arc;
-    pub use shuttle::sync::atomic::{
-        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     use std::ops::{Deref, DerefMut};
     use std::time::Duration;
 

@@ -102,11 +102,6 @@ impl Cube {
         &self.recovery
     }
 
-    /// Its keys' order.
-    pub fn keys(&self) -> &KeyOrder {
-        &self.keys
-    }
-
     /// About how many bytes of device `start..end` takes, values included.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::state::{Current, Frozen, ReadState};
 use super::throttle::Throttle;
 use super::{Counters, Cube};
 use crate::base::error::{Error, Result};
-use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence};
+use crate::base::ids::{CubeId, LogPosition, Sequence};
 use crate::base::keys::{EntryKind, KeyOrder};
 use crate::base::names::FileName;
 use crate::base::options::Options;
@@ -112,10 +112,7 @@ impl Cube {
             memtable_used: active_used,
             memtable_left: active_left,
         };
-        let limits = Limits {
-            segment_bytes_max: options.segment_bytes_max,
-            memtable_log_max: options.recovery_log_max / 4,
-        };
+        let limits = Limits { memtable_log_max: options.recovery_log_max / 4 };
         let mut recovery = recovered.report;
         recovery.seconds = (env.clock.monotonic() - parts.begin).as_secs_f64();
         Arc::new_cyclic(|this| Self {

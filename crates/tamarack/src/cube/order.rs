@@ -142,8 +142,6 @@ pub enum Cleared {
 /// Limits that the order keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Capacity of an ordinary segment.
-    pub segment_bytes_max: u64,
     /// Bytes of log that one memtable may stand for.
     pub memtable_log_max: u64,
 }

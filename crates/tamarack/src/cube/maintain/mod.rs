@@ -77,11 +77,6 @@ impl Maintenance {
         drop(self.state.lock());
         self.changed.notify_all();
     }
-
-    /// Log bytes whose operations are in tables, counted from opening.
-    pub fn flushed_log_bytes(&self) -> u64 {
-        self.state.lock().flushed_log_bytes
-    }
 }
 
 impl Cube {
