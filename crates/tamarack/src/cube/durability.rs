@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::LogPosition;
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, Ordering};
 use crate::env::Fs;
-use crate::vlog::segment::Segment;
+use crate::vlog::segment::SegmentFile;
 
 /// The durable part of one cube's log.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct State {
     syncing: bool,
     failure: Option<Error>,
     /// The segments that may hold bytes beyond `durable`, oldest first.
-    segments: VecDeque<Arc<Segment>>,
+    segments: VecDeque<Arc<SegmentFile>>,
 }
 
 /// What a call of [`Durability::sync_to`] came to.
@@ -62,7 +62,7 @@ impl Durability {
     }
 
     /// Tells of a segment that records will be written to.
-    pub fn add_segment(&self, segment: Arc<Segment>) {
+    pub fn add_segment(&self, segment: Arc<SegmentFile>) {
         self.state.lock().segments.push_back(segment);
     }
 

@@ -154,15 +154,15 @@ impl Cube {
         }
         self.health.check_writable()?;
         self.publisher.wait_for(ticket)?;
-        for seal in &seals {
+        for seal in seals {
             self.seal_one(seal)?;
         }
         let Some(segment) = segment else { return Ok(()) };
         if tail.offset == SEGMENT_HEADER_BYTES {
-            let path = segment.path();
+            let path = segment.shared().path();
             return self.env.fs.remove_file(path).map_err(|error| Error::io("remove", path, error));
         }
-        self.seal_one(&Seal { segment, end: tail.offset, barrier: ticket })
+        self.seal_one(Seal::new(segment, tail.offset, ticket))
     }
 }
 

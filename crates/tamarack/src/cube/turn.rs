@@ -79,17 +79,14 @@ impl Cube {
         };
         let path = self.reader.path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let segment = Arc::new(Segment::create(&*self.env.fs, path, header, size, self.options.log_mode)?);
-        let open = OpenSegment::new(Arc::clone(segment.file()), segment.path().to_path_buf(), header.seed());
+        let segment =
+            Arc::new(Segment::create(&*self.env.fs, path.clone(), header, size, self.options.log_mode)?);
+        let open = OpenSegment::new(Arc::clone(segment.shared().file()), path, header.seed());
         self.reader.insert(turn.id, open);
-        self.durability.add_segment(Arc::clone(&segment));
+        self.durability.add_segment(Arc::clone(segment.shared()));
         self.current.add_segment(handle);
         if let Some(full) = &turn.full {
-            self.maintenance.add_seal(Seal {
-                segment: Arc::clone(full),
-                end: turn.tail.offset,
-                barrier: turn.last_ticket,
-            });
+            self.maintenance.add_seal(Seal::new(Arc::clone(full), turn.tail.offset, turn.last_ticket));
             self.schedule();
         }
         Ok(Cleared::Segment(segment))

@@ -33,17 +33,25 @@ pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
 /// waits for the file system.
 pub const RESERVE_STEP_MAX: u64 = 16 * 1024 * 1024;
 
-/// The segment that records are written to.
+/// The file of a segment: what stays of it once nobody writes to it any more.
 #[derive(Debug)]
-pub struct Segment {
+pub struct SegmentFile {
     header: SegmentHeader,
-    seed: Seed,
     path: PathBuf,
     file: Arc<dyn File>,
+    name_durable: AtomicBool,
+}
+
+/// The segment that records are written to. Dropping the last reference unmaps its file, which should happen
+/// before the file is synced: syncing mapped pages interrupts every processor once a page, to make the page
+/// read-only.
+#[derive(Debug)]
+pub struct Segment {
+    shared: Arc<SegmentFile>,
+    seed: Seed,
     mapping: Option<Arc<dyn Mapping>>,
     capacity: u64,
     allocated: AtomicU64,
-    name_durable: AtomicBool,
 }
 
 /// How large a segment is made.
@@ -98,15 +106,13 @@ impl Segment {
             }
         };
         let allocated = if mapping.is_some() { first } else { capacity };
+        let name_durable = AtomicBool::new(false);
         let segment = Self {
-            header,
+            shared: Arc::new(SegmentFile { header, path, file, name_durable }),
             seed: header.seed(),
-            path,
-            file,
             mapping,
             capacity,
             allocated: AtomicU64::new(allocated),
-            name_durable: AtomicBool::new(false),
         };
         segment.write(0, &header.encode())?;
         Ok(segment)
@@ -114,17 +120,12 @@ impl Segment {
 
     /// Its header.
     pub fn header(&self) -> &SegmentHeader {
-        &self.header
+        &self.shared.header
     }
 
     /// Its file.
-    pub fn file(&self) -> &Arc<dyn File> {
-        &self.file
-    }
-
-    /// Its file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn shared(&self) -> &Arc<SegmentFile> {
+        &self.shared
     }
 
     /// Bytes it can hold.
@@ -153,9 +154,10 @@ impl Segment {
             return Ok(());
         }
         let want = (have + have.min(RESERVE_STEP_MAX)).max(end).min(self.capacity);
-        self.file
+        self.shared
+            .file
             .allocate(have, want - have)
-            .map_err(|error| Error::io("reserve space in", &self.path, error))?;
+            .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
         self.allocated.store(want, Ordering::Release);
         Ok(())
     }
@@ -169,7 +171,7 @@ impl Segment {
         match &self.mapping {
             Some(mapping) if offset < end => mapping
                 .prefault(offset, end - offset)
-                .map_err(|error| Error::io("fault in pages of", &self.path, error)),
+                .map_err(|error| Error::io("fault in pages of", self.shared.path(), error)),
             _ => Ok(()),
         }
     }
@@ -210,8 +212,28 @@ impl Segment {
                 copy(&**mapping, self.allocated(), offset, bytes);
                 Ok(())
             }
-            None => self.file.write_at(bytes, offset).map_err(|error| Error::io("write", &self.path, error)),
+            None => {
+                let SegmentFile { file, path, .. } = &*self.shared;
+                file.write_at(bytes, offset).map_err(|error| Error::io("write", path, error))
+            }
         }
+    }
+}
+
+impl SegmentFile {
+    /// The segment's header.
+    pub fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Makes everything written so far durable, and the segment's name.

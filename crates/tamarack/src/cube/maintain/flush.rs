@@ -27,8 +27,13 @@ impl Cube {
 
     fn seal_all(&self) -> Result<()> {
         loop {
-            let Some(next) = self.maintenance.state.lock().seals.front().cloned() else { return Ok(()) };
-            self.seal_one(&next)?;
+            let next = self.maintenance.state.lock().seals.front_mut().map(|front| Seal {
+                writing: front.writing.take(),
+                file: Arc::clone(&front.file),
+                ..*front
+            });
+            let Some(next) = next else { return Ok(()) };
+            self.seal_one(next)?;
             let mut state = self.maintenance.state.lock();
             state.seals.pop_front();
             drop(state);
@@ -37,12 +42,13 @@ impl Cube {
     }
 
     /// Seals one segment and keeps what the next manifest edit will say of it.
-    pub(in super::super) fn seal_one(&self, full: &Seal) -> Result<()> {
+    pub(in super::super) fn seal_one(&self, full: Seal) -> Result<()> {
         self.publisher.wait_for(full.barrier)?;
-        let id = full.segment.header().id;
-        self.sync_to(LogPosition { segment: id, offset: full.end })?;
-        let meta =
-            seal(&**full.segment.file(), full.segment.path(), full.segment.header(), full.end, &self.keys)?;
+        // Nobody writes to it any more: it is unmapped before it is synced.
+        drop(full.writing);
+        let (file, header) = (&full.file, full.file.header());
+        self.sync_to(LogPosition { segment: header.id, offset: full.end })?;
+        let meta = seal(&**file.file(), file.path(), header, full.end, &self.keys)?;
         self.maintenance.state.lock().sealed.push(meta);
         Ok(())
     }
@@ -110,7 +116,7 @@ impl Cube {
     /// not know.
     fn wait_for_seals(&self, segment: SegmentId) -> Result<()> {
         let mut state = self.maintenance.state.lock();
-        let open = |state: &State| state.seals.iter().any(|seal| seal.segment.header().id < segment);
+        let open = |state: &State| state.seals.iter().any(|seal| seal.file.header().id < segment);
         while open(&state) {
             self.health.check_writable()?;
             if state.sealing {

@@ -21,13 +21,15 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::pool::Priority;
-use crate::vlog::segment::Segment;
+use crate::vlog::segment::{Segment, SegmentFile};
 
 /// A full segment that waits to be sealed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Seal {
-    /// The segment.
-    pub segment: Arc<Segment>,
+    /// Its file.
+    pub file: Arc<SegmentFile>,
+    /// The segment as long as it may still be written to.
+    pub writing: Option<Arc<Segment>>,
     /// Where its records end.
     pub end: u64,
     /// Once this ticket is published, all its records are written.
@@ -59,6 +61,13 @@ struct State {
     compaction_stopped: Option<Error>,
     /// Bytes of log, counted from opening, whose operations are in tables.
     flushed_log_bytes: u64,
+}
+
+impl Seal {
+    /// A segment whose records end at `end`; the last of them was granted `barrier`.
+    pub fn new(segment: Arc<Segment>, end: u64, barrier: Ticket) -> Self {
+        Self { file: Arc::clone(segment.shared()), writing: Some(segment), end, barrier }
+    }
 }
 
 impl Maintenance {
