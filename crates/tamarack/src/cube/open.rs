@@ -340,7 +340,7 @@ impl Replay {
         let need = Memtable::entry_bytes_max(operation.key.len(), payload.len());
         if need > self.left {
             self.left = self.memtable_bytes.max(need);
-            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, self.active.key_bounds()));
+            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, self.active.key_shape()));
             self.full.push(std::mem::replace(&mut self.active, next));
         }
         self.left -= need;
@@ -353,7 +353,7 @@ impl Replay {
         let mut frozen = Vec::new();
         if !self.full.is_empty() {
             let next =
-                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, self.active.key_bounds()));
+                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, self.active.key_shape()));
             self.full.push(std::mem::replace(&mut self.active, next));
             self.left = self.memtable_bytes;
             frozen = self.full.iter().rev().map(|memtable| freeze(memtable, recovered)).collect();

@@ -46,7 +46,7 @@ impl Cube {
             self.wait_for_flush(turn.log_bytes)?;
         }
         let bytes = self.options.memtable_bytes.max(turn.memtable_bytes);
-        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, turn.memtable.key_bounds()));
+        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, turn.memtable.key_shape()));
         let frozen = turn.used.then(|| Frozen {
             memtable: Arc::clone(&turn.memtable),
             end: turn.tail,

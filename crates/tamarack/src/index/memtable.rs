@@ -18,6 +18,7 @@ use crate::base::sync::{Arc, AtomicU64, Ordering};
 use crate::skiplist::{ListCursor, Node, Order, SkipList};
 
 use super::cursor::Cursor;
+use super::key_shape::KeyShape;
 
 /// Sorted entries in memory; see the [module](self).
 #[derive(Debug)]
@@ -40,10 +41,10 @@ pub struct MemtableEntry<'a> {
 
 impl Memtable {
     /// An empty memtable for entries of altogether `capacity_bytes`, as
-    /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys lie
-    /// within `expected`, and right with any: take the [`key_bounds`](Self::key_bounds) of the one before.
-    pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyBounds>) -> Self {
-        let order = CodedOrder::new(order, expected);
+    /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys have
+    /// the `expected` shape, and right with any: take the [`key_shape`](Self::key_shape) of the one before.
+    pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyShape>) -> Self {
+        let order = CodedOrder { order, shape: expected.unwrap_or_default() };
         Self {
             list: Arc::new(SkipList::new(order, capacity_bytes)),
             capacity_bytes,
@@ -117,20 +118,13 @@ impl Memtable {
         self.list.first().is_none()
     }
 
-    /// The first and the last user key.
-    pub fn key_bounds(&self) -> Option<KeyBounds> {
-        let (first, last) = (self.list.first()?, self.list.last()?);
-        Some(KeyBounds { first: user_key(first.key()).to_vec(), last: user_key(last.key()).to_vec() })
+    /// What its user keys look like; `None` if it has none.
+    pub fn key_shape(&self) -> Option<KeyShape> {
+        let ends = [self.list.first()?, self.list.last()?];
+        let keys: Vec<_> =
+            ends.into_iter().chain(self.list.sample()).map(|node| user_key(node.key())).collect();
+        Some(KeyShape::of(&keys))
     }
-}
-
-/// The range in which user keys are expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyBounds {
-    /// The first key.
-    pub first: Vec<u8>,
-    /// The last key.
-    pub last: Vec<u8>,
 }
 
 /// A cursor over a memtable. It never fails.
@@ -185,46 +179,16 @@ impl Cursor for MemtableCursor {
 }
 
 /// The order of internal keys, with codes that tell most user keys apart.
-///
-/// A code is a number of 32 bits made of the eight bytes that follow the prefix which all expected keys share:
-/// their distance from the first expected key, without as many of its low bits as make the last expected key
-/// fit. So the codes spread over the range in which keys are expected, whatever that is.
 #[derive(Debug)]
 struct CodedOrder {
     order: KeyOrder,
-    prefix: Box<[u8]>,
-    base: u64,
-    shift: u32,
+    shape: KeyShape,
 }
 
 impl CodedOrder {
-    fn new(order: KeyOrder, expected: Option<KeyBounds>) -> Self {
-        let Some(KeyBounds { first, last }) = expected else {
-            return Self { order, prefix: Box::default(), base: 0, shift: 32 };
-        };
-        let shared = first.iter().zip(&last).take_while(|(a, b)| a == b).count();
-        let base = leading_number(&first[shared..]);
-        let span = leading_number(&last[shared..]).saturating_sub(base);
-        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(u32::BITS);
-        Self { order, prefix: first[..shared].into(), base, shift }
-    }
-
-    /// 0 before all keys with the prefix, the largest number after them, in between what tells keys apart. Keys
-    /// that are not in the order of bytes all have the same code.
+    /// Keys that are not in the order of bytes all have the same code.
     fn user_key_code(&self, user_key: &[u8]) -> u32 {
-        if !self.order.is_bytewise() {
-            return 0;
-        }
-        let prefix = &self.prefix[..];
-        let (front, rest) = user_key.split_at(prefix.len().min(user_key.len()));
-        match front.cmp(prefix) {
-            cmp::Ordering::Less => 0,
-            cmp::Ordering::Greater => u32::MAX,
-            cmp::Ordering::Equal => {
-                let distance = leading_number(rest).saturating_sub(self.base) >> self.shift;
-                u32::try_from(distance).unwrap_or(u32::MAX).clamp(1, u32::MAX - 1)
-            }
-        }
+        if self.order.is_bytewise() { self.shape.code(user_key) } else { 0 }
     }
 }
 
@@ -236,20 +200,6 @@ impl Order for CodedOrder {
     fn code(&self, key: &[u8]) -> u32 {
         self.user_key_code(user_key(key))
     }
-}
-
-/// The first eight bytes as a number that orders as they do, as if zeros followed the last.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the order of bytes is that of big-endian numbers; none is stored"
-)]
-fn leading_number(bytes: &[u8]) -> u64 {
-    if let Some(first) = bytes.first_chunk() {
-        return u64::from_be_bytes(*first);
-    }
-    let mut first = [0; 8];
-    first[..bytes.len()].copy_from_slice(bytes);
-    u64::from_be_bytes(first)
 }
 
 fn split(internal_key: &[u8]) -> (&[u8], u64) {
@@ -319,7 +269,7 @@ mod tests {
             expected in prop::option::of((key(), key())),
         ) {
             for order in orders() {
-                let expected = expected.clone().map(|(first, last)| KeyBounds { first, last });
+                let expected = expected.clone().map(|(a, b)| KeyShape::of(&[&a, &b]));
                 let capacity = operations.iter()
                     .map(|(key, _, payload)| Memtable::entry_bytes_max(key.len(), payload.len())).sum();
                 let memtable = Memtable::new(order.clone(), capacity, expected);
@@ -359,41 +309,9 @@ mod tests {
                 prop_assert_eq!(memtable.entries(), operations.len() as u64);
                 prop_assert_eq!(memtable.is_empty(), operations.is_empty());
                 prop_assert!(memtable.memory_bytes() <= memtable.capacity());
-                let bounds = memtable.key_bounds();
-                prop_assert_eq!(bounds.is_none(), operations.is_empty());
-                if let Some(bounds) = bounds {
-                    let inside = |key: &[u8]| {
-                        order.compare_user(&bounds.first, key).is_le() && order.compare_user(key, &bounds.last).is_le()
-                    };
-                    prop_assert!(operations.iter().all(|(key, _, _)| inside(key)));
-                }
+                prop_assert_eq!(memtable.key_shape().is_none(), operations.is_empty());
             }
         }
-
-        #[test]
-        fn codes_never_decrease(a in key(), b in key(), first in key(), last in key()) {
-            let [bytewise, _] = orders();
-            let order = CodedOrder::new(bytewise, Some(KeyBounds { first, last }));
-            let (low, high) = if a <= b { (a, b) } else { (b, a) };
-            prop_assert!(order.user_key_code(&low) <= order.user_key_code(&high));
-        }
-    }
-
-    #[test]
-    fn the_bounds_of_one_memtable_serve_the_next() {
-        let [order, _] = orders();
-        let memtable = Memtable::new(order.clone(), 4096, None);
-        assert_eq!(memtable.key_bounds(), None);
-        for (sequence, key) in (1..).zip(["user000017", "user199991", "user000055"]) {
-            memtable.insert(key.as_bytes(), Sequence(sequence), EntryKind::Inline, b"v");
-        }
-        let next = CodedOrder::new(order, memtable.key_bounds());
-        assert_eq!(&*next.prefix, b"user");
-        let code = |key: &[u8]| next.user_key_code(key);
-        assert!(code(b"user000017") < code(b"user000120") && code(b"user000120") < code(b"user000130"));
-        assert!(code(b"user123440") < code(b"user123460"), "nearly five of six digits are told apart");
-        assert_eq!((code(b"user"), code(b"use"), code(b"usez")), (1, 0, u32::MAX));
-        assert_eq!(code(b"user9"), u32::MAX - 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod compact;
 pub mod cursor;
 mod flush;
 mod install;
+pub mod key_shape;
 mod level_cursor;
 mod maintain;
 pub mod manifest;

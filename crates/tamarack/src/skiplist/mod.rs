@@ -11,11 +11,13 @@
 //! from where it stands, for nodes never leave. The memtable is the only user.
 //!
 //! The files: `arena` hands out memory; `node` lays out nodes and links in it, and is where soundness is
-//! argued; `tails` remembers the ends of levels; this file searches and inserts, all in safe code; `cursor`
+//! argued; `tails` remembers the ends of levels and `fingers` nodes
+//! near any code; this file searches and inserts, all in safe code; `cursor`
 //! is a position that owns its list.
 
 mod arena;
 mod cursor;
+mod fingers;
 mod node;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
@@ -29,6 +31,7 @@ pub use self::cursor::ListCursor;
 pub use self::node::Node;
 
 use self::arena::WORD_BYTES;
+use self::fingers::{FINGER_LEVEL, Fingers};
 use self::node::{Edge, HEIGHT_MAX, Nodes, Slot, node_words};
 use self::tails::Tails;
 use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
@@ -49,6 +52,7 @@ pub struct SkipList<O> {
     order: O,
     nodes: Nodes,
     tails: Tails,
+    fingers: Fingers,
     /// Levels that may have a node; the ones above are empty.
     height: AtomicUsize,
     entries: AtomicU64,
@@ -62,6 +66,7 @@ impl<O: Order> SkipList<O> {
             order,
             nodes: Nodes::new(capacity_bytes.div_ceil(WORD_BYTES)),
             tails: Tails::new(),
+            fingers: Fingers::new(capacity_bytes / WORD_BYTES),
             height: AtomicUsize::new(1),
             entries: AtomicU64::new(0),
         }
@@ -106,12 +111,17 @@ impl<O: Order> SkipList<O> {
         };
         let previous = self.ends_before(top, is_before).unwrap_or_else(|| {
             let mut previous = self.heads();
-            self.descend(is_before, |slot| previous[slot.level()] = slot);
+            let near =
+                if top.level() <= FINGER_LEVEL { self.fingers.before(&self.nodes, code) } else { None };
+            self.descend(near, is_before, |slot| previous[slot.level()] = slot);
             previous
         });
         self.height.fetch_max(top.level() + 1, Ordering::Relaxed);
         for (level, from) in previous.into_iter().enumerate().take(top.level() + 1) {
             self.link(top.at_level(level), code, from.at_level(level), is_before);
+        }
+        if top.level() >= FINGER_LEVEL {
+            self.fingers.store(top.at_level(FINGER_LEVEL).as_target(code));
         }
     }
 
@@ -122,7 +132,18 @@ impl<O: Order> SkipList<O> {
 
     /// The last entry.
     pub fn last(&self) -> Option<Node<'_>> {
-        self.entry(self.descend(|_| true, |_| ()).0)
+        self.entry(self.descend(None, |_| true, |_| ()).0)
+    }
+
+    /// Entries in order, evenly spread as far as chance goes: about a thousand, or all of them if there are fewer.
+    pub fn sample(&self) -> impl Iterator<Item = Node<'_>> {
+        const LEVELS_OF_A_THOUSAND: usize = 10;
+        let level = self.height.load(Ordering::Relaxed).saturating_sub(LEVELS_OF_A_THOUSAND + 1);
+        let mut slot = self.nodes.head(level);
+        std::iter::from_fn(move || {
+            slot = slot.load().target()?;
+            Some(slot.node())
+        })
     }
 
     /// The first entry with a key at or after `key`.
@@ -133,7 +154,8 @@ impl<O: Order> SkipList<O> {
     /// The first entry that does not compare less: `compare` is the order of its argument and the key sought,
     /// whose code is `code`. For callers that do not have that key in one piece.
     pub fn seek_ge_by(&self, code: u32, compare: impl Fn(&[u8]) -> cmp::Ordering) -> Option<Node<'_>> {
-        self.descend(|edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
+        let near = self.fingers.before(&self.nodes, code);
+        self.descend(near, |edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
     }
 
     /// The last entry with a key before `key`.
@@ -141,7 +163,8 @@ impl<O: Order> SkipList<O> {
         let code = self.order.code(key);
         let is_before =
             |edge: Edge<'_>| self.compare(edge, code, |other| self.order.compare(other, key)).is_lt();
-        self.entry(self.descend(is_before, |_| ()).0)
+        let near = self.fingers.before(&self.nodes, code);
+        self.entry(self.descend(near, is_before, |_| ()).0)
     }
 
     /// The order of the key that `edge` points at and a key with `code`; `full` compares with that key when
@@ -160,15 +183,16 @@ impl<O: Order> SkipList<O> {
         (node.place() != self.nodes.head(0).node().place()).then_some(node)
     }
 
-    /// Goes down all levels, on each as far as `is_before` holds, and calls `leave` with the place reached on
-    /// each. Returns the slot of the last entry before, and where it points.
+    /// Goes down all levels, or those from that of `near`, a slot before the goal; on each as far as `is_before`
+    /// holds, and calls `leave` with the place reached on each. Returns the slot of the last entry before, and where it points.
     #[inline]
     fn descend<'a>(
         &'a self,
+        near: Option<Slot<'a>>,
         is_before: impl Fn(Edge<'a>) -> bool,
         mut leave: impl FnMut(Slot<'a>),
     ) -> (Slot<'a>, Edge<'a>) {
-        let mut slot = self.nodes.head(self.height.load(Ordering::Relaxed) - 1);
+        let mut slot = near.unwrap_or_else(|| self.nodes.head(self.height.load(Ordering::Relaxed) - 1));
         let mut beyond = None;
         loop {
             let (last, next) = walk(slot, beyond, &is_before);
