@@ -16,6 +16,7 @@ mod order;
 mod publish;
 pub mod read;
 pub mod snapshot;
+mod spare;
 mod state;
 pub mod stats;
 mod throttle;
@@ -43,6 +44,7 @@ use maintain::Maintenance;
 use order::CommitOrder;
 use publish::Publisher;
 use snapshot::Snapshots;
+use spare::Spare;
 use state::Current;
 use throttle::Throttle;
 
@@ -65,6 +67,7 @@ pub struct Cube {
     current: Current,
     snapshots: Arc<Snapshots>,
     maintenance: Maintenance,
+    spare: Spare,
     workers: Arc<WorkerPool>,
     blocks: Arc<BlockCache>,
     /// Threads for reads that are done together, started by the first of them.

@@ -6,6 +6,7 @@ use super::maintain::{Maintenance, Seal};
 use super::order::{CommitOrder, Limits, Start};
 use super::publish::Publisher;
 use super::snapshot::Snapshots;
+use super::spare::Spare;
 use super::state::{Current, Frozen, ReadState};
 use super::throttle::Throttle;
 use super::{Counters, Cube};
@@ -124,6 +125,7 @@ impl Cube {
             current: Current::new(ReadState { unregistered: handles, ..state }),
             maintenance: Maintenance::new(unregistered),
             throttle: Throttle::default(),
+            spare: Spare::default(),
             snapshots: Arc::new(Snapshots::default()),
             workers: shared.workers,
             blocks: shared.blocks,
@@ -149,6 +151,7 @@ impl Cube {
     pub fn close(&self) -> Result<()> {
         let (segment, tail, ticket) = self.order.close();
         let seals = self.stop_maintenance();
+        let discarded = self.spare.discard(&*self.env.fs);
         if self.options.read_only {
             return Ok(());
         }
@@ -157,6 +160,7 @@ impl Cube {
         for seal in seals {
             self.seal_one(seal)?;
         }
+        discarded?;
         let Some(segment) = segment else { return Ok(()) };
         if tail.offset == SEGMENT_HEADER_BYTES {
             let path = segment.shared().path();

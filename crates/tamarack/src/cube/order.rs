@@ -62,7 +62,7 @@ pub struct Grant {
 }
 
 /// Pages are faulted in this far ahead of the writers, half of it at a time.
-const PREFAULT_BYTES: u64 = 4 << 20;
+pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// ... but only once this much was written without a sync: a sync writes every page that was faulted in, used or
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;

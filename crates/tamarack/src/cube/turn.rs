@@ -6,11 +6,12 @@ use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 use super::state::Frozen;
 use crate::base::error::Result;
+use crate::base::ids::SegmentId;
 use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::reader::OpenSegment;
-use crate::vlog::segment::{RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize};
+use crate::vlog::segment::{PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, SegmentSize};
 
 /// A memtable with less than this part of its room left is frozen.
 const ROOM_WORTH_USING: usize = 32;
@@ -73,14 +74,22 @@ impl Cube {
                 durable: self.durability.durable(),
             };
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
-        let size = SegmentSize {
-            capacity: self.options.segment_bytes_max.max(room),
-            reserve: if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN },
-        };
         let path = self.reader.path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let segment =
-            Arc::new(Segment::create(&*self.env.fs, path.clone(), header, size, self.options.log_mode)?);
+        let prepared = match self.spare.take(turn.id, room) {
+            Some(spare) => spare,
+            None => {
+                let capacity = self.options.segment_bytes_max.max(room);
+                let reserve = if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
+                let size = SegmentSize { capacity, reserve };
+                self.spare.discard(&*self.env.fs)?;
+                PreparedSegment::create(&*self.env.fs, path.clone(), size, self.options.log_mode)?
+            }
+        };
+        let segment = Arc::new(prepared.begin(header).inspect_err(|_| {
+            // The first error is the one to report; a file without a header is swept up at the next open.
+            drop(self.env.fs.remove_file(&path));
+        })?);
         let open = OpenSegment::new(Arc::clone(segment.shared().file()), path, header.seed());
         self.reader.insert(turn.id, open);
         self.durability.add_segment(Arc::clone(segment.shared()));
@@ -88,6 +97,7 @@ impl Cube {
         if let Some(full) = &turn.full {
             self.maintenance.add_seal(Seal::new(Arc::clone(full), turn.tail.offset, turn.last_ticket));
             self.schedule();
+            self.prepare_spare(SegmentId(turn.id.0 + 1));
         }
         Ok(Cleared::Segment(segment))
     }

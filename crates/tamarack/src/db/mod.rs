@@ -114,6 +114,10 @@ impl Default for IterOptions {
     }
 }
 
+/// Threads beside those for flushes and compactions: one seals full segments of the log, one readies the space
+/// that writers will need next. Both mostly wait for the device.
+const LOG_THREADS: usize = 2;
+
 impl Db {
     /// Opens the database in the directory `path`, or creates it. Replays the log that the last process left and
     /// makes it durable. Blocks on the device.
@@ -133,7 +137,7 @@ impl Db {
     pub fn open_with_env(path: impl AsRef<Path>, options: Options, env: &Env) -> Result<Self> {
         options.check()?;
         let path = path.as_ref();
-        let workers = WorkerPool::new(env, "tamarack", options.background_threads)
+        let workers = WorkerPool::new(env, "tamarack", options.background_threads + LOG_THREADS)
             .map_err(|error| Error::io("start threads for", path, error))?;
         let blocks = Arc::new(BlockCache::new(options.block_cache_bytes as u64));
         let shared = Shared { workers: Arc::clone(&workers), blocks };

@@ -25,7 +25,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
-use crate::env::{File, Fs, Mapping};
+use crate::env::{Access, File, Fs, Mapping};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
@@ -63,61 +63,103 @@ pub struct SegmentSize {
     pub reserve: u64,
 }
 
-impl Segment {
-    /// Creates the file of a segment of the given size and writes its header. Does not sync. On
-    /// failure no file is left behind.
+/// The file of a segment that has not begun: its space is reserved and it is mapped, but it has no header yet.
+/// Left behind by a crash, it is not part of any log.
+#[derive(Debug)]
+pub struct PreparedSegment {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    mapping: Option<Arc<dyn Mapping>>,
+    size: SegmentSize,
+}
+
+impl PreparedSegment {
+    /// Creates the file. On failure none is left behind. Blocks on the file system.
     ///
     /// # Errors
     /// `NoSpace` or `Io` when the file cannot be created or its first bytes not be reserved.
-    pub fn create(
-        fs: &dyn Fs,
-        path: PathBuf,
-        header: SegmentHeader,
-        size: SegmentSize,
-        mode: LogMode,
-    ) -> Result<Self> {
+    pub fn create(fs: &dyn Fs, path: PathBuf, size: SegmentSize, mode: LogMode) -> Result<Self> {
         debug_assert!(size.capacity >= SEGMENT_HEADER_BYTES);
         let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
-        Self::begin(Arc::clone(&file), path.clone(), header, size, mode).inspect_err(|_| {
-            // The first error is the one to report; a file without a header is swept up at the next open.
-            drop(fs.remove_file(&path));
-        })
+        match Self::map(&*file, &path, size, mode) {
+            Ok(mapping) => Ok(Self { path, file, mapping, size }),
+            Err(error) => {
+                // The first error is the one to report; a file without a header is swept up at the next open.
+                drop(fs.remove_file(&path));
+                Err(error)
+            }
+        }
     }
 
-    fn begin(
-        file: Arc<dyn File>,
-        path: PathBuf,
-        header: SegmentHeader,
-        SegmentSize { capacity, reserve }: SegmentSize,
+    fn map(
+        file: &dyn File,
+        path: &Path,
+        size: SegmentSize,
         mode: LogMode,
-    ) -> Result<Self> {
-        let first = reserve.min(capacity);
-        let mapping = match mode {
-            LogMode::Plain => None,
-            LogMode::Mapped | LogMode::Auto => {
-                match file.allocate(0, first).and_then(|()| file.map(capacity)) {
-                    Ok(mapping) => Some(mapping),
-                    Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
-                        file.set_len(0).map_err(|error| Error::io("truncate", &path, error))?;
-                        None
-                    }
-                    Err(error) => return Err(Error::io("reserve and map", &path, error)),
-                }
+    ) -> Result<Option<Arc<dyn Mapping>>> {
+        if mode == LogMode::Plain {
+            return Ok(None);
+        }
+        let first = size.reserve.min(size.capacity);
+        let random = |()| file.advise(Access::Random);
+        match file.allocate(0, first).and_then(random).and_then(|()| file.map(size.capacity)) {
+            Ok(mapping) => Ok(Some(mapping)),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
+                file.set_len(0).map_err(|error| Error::io("truncate", path, error))?;
+                Ok(None)
             }
-        };
-        let allocated = if mapping.is_some() { first } else { capacity };
+            Err(error) => Err(Error::io("reserve and map", path, error)),
+        }
+    }
+
+    /// Bytes the segment can hold.
+    pub fn capacity(&self) -> u64 {
+        self.size.capacity
+    }
+
+    /// Takes the page faults of the first `len` bytes.
+    ///
+    /// # Errors
+    /// `Io`; the segment works all the same.
+    pub fn prefault(&self, len: u64) -> Result<()> {
+        let len = len.min(self.size.reserve).min(self.size.capacity);
+        match &self.mapping {
+            Some(mapping) => {
+                mapping.prefault(0, len).map_err(|error| Error::io("fault in pages of", &self.path, error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the header. Does not sync.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace` from a plain write; the file stays behind without a header.
+    pub fn begin(self, header: SegmentHeader) -> Result<Segment> {
+        let Self { path, file, mapping, size } = self;
+        let allocated = if mapping.is_some() { size.reserve.min(size.capacity) } else { size.capacity };
         let name_durable = AtomicBool::new(false);
-        let segment = Self {
+        let segment = Segment {
             shared: Arc::new(SegmentFile { header, path, file, name_durable }),
             seed: header.seed(),
             mapping,
-            capacity,
+            capacity: size.capacity,
             allocated: AtomicU64::new(allocated),
         };
         segment.write(0, &header.encode())?;
         Ok(segment)
     }
 
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn discard(self, fs: &dyn Fs) -> Result<()> {
+        fs.remove_file(&self.path).map_err(|error| Error::io("remove", &self.path, error))
+    }
+}
+
+impl Segment {
     /// Its header.
     pub fn header(&self) -> &SegmentHeader {
         &self.shared.header

@@ -1,0 +1,131 @@
+//! The next segment of the log, made ready in the background.
+//!
+//! Creating a file, reserving its space and faulting in its first pages wait for the file system's journal, which
+//! the sealing of the segment before keeps busy. So once a log has filled one segment, the segment after the next
+//! roll is prepared while the present one fills, and beginning it is a matter of memory. A spare that is not used
+//! is removed when the cube is closed; one that a crash leaves behind has no header, and is removed by recovery.
+//!
+//! Lock rank: `state` is a leaf; no I/O is done under it.
+
+use super::Cube;
+use super::order::PREFAULT_BYTES;
+use crate::base::error::Result;
+use crate::base::ids::SegmentId;
+use crate::base::sync::{Condvar, Mutex};
+use crate::env::Fs;
+use crate::env::pool::Priority;
+use crate::vlog::segment::{PreparedSegment, SegmentSize};
+
+/// The spare of one cube.
+#[derive(Debug, Default)]
+pub struct Spare {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    None,
+    Preparing,
+    Ready(SegmentId, PreparedSegment),
+}
+
+impl Spare {
+    /// The spare, if it is segment `id` and holds `bytes`. Waits for one that is being made.
+    pub fn take(&self, id: SegmentId, bytes: u64) -> Option<PreparedSegment> {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Preparing) {
+            self.changed.wait(&mut state);
+        }
+        match std::mem::take(&mut *state) {
+            State::Ready(ready, spare) if ready == id && spare.capacity() >= bytes => Some(spare),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
+
+    /// Removes the spare, if there is one. Waits for one that is being made.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn discard(&self, fs: &dyn Fs) -> Result<()> {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Preparing) {
+            self.changed.wait(&mut state);
+        }
+        let spare = std::mem::take(&mut *state);
+        drop(state);
+        match spare {
+            State::Ready(_, spare) => spare.discard(fs),
+            State::None | State::Preparing => Ok(()),
+        }
+    }
+
+    /// Whether the caller is to make a spare; it must call [`finish`](Self::finish) then.
+    fn begin(&self) -> bool {
+        let mut state = self.state.lock();
+        let vacant = matches!(*state, State::None);
+        if vacant {
+            *state = State::Preparing;
+        }
+        vacant
+    }
+
+    fn finish(&self, spare: Option<(SegmentId, PreparedSegment)>) {
+        *self.state.lock() = spare.map_or(State::None, |(id, spare)| State::Ready(id, spare));
+        self.changed.notify_all();
+    }
+}
+
+impl Cube {
+    /// Has segment `id` made ready in the background.
+    pub(super) fn prepare_spare(&self, id: SegmentId) {
+        let Some(cube) = self.this.upgrade() else { return };
+        if !self.spare.begin() {
+            return;
+        }
+        let submitted = self.workers.submit(
+            Priority::High,
+            Box::new(move || {
+                let guard = Finish { cube: &cube, spare: None };
+                guard.with(cube.make_spare(id));
+            }),
+        );
+        if !submitted {
+            self.spare.finish(None);
+        }
+    }
+
+    /// A spare, or nothing if there is no room for one or it fails: then the writer that needs the segment makes it,
+    /// and reports what is wrong.
+    fn make_spare(&self, id: SegmentId) -> Option<(SegmentId, PreparedSegment)> {
+        let capacity = self.options.segment_bytes_max;
+        let size = SegmentSize { capacity, reserve: capacity };
+        let path = self.reader.path(id);
+        let spare = PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?;
+        // Pages that cannot be faulted in ahead are faulted in by the writers.
+        drop(spare.prefault(PREFAULT_BYTES));
+        Some((id, spare))
+    }
+}
+
+/// Ends the making of a spare even if it panics, so that nobody waits for it for ever.
+struct Finish<'a> {
+    cube: &'a Cube,
+    spare: Option<(SegmentId, PreparedSegment)>,
+}
+
+impl Finish<'_> {
+    fn with(mut self, spare: Option<(SegmentId, PreparedSegment)>) {
+        self.spare = spare;
+    }
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.cube.spare.finish(self.spare.take());
+    }
+}
