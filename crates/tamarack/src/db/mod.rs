@@ -281,7 +281,8 @@ impl Db {
     /// iter.seek_to_last()?;
     /// assert_eq!(iter.key(), b"c");
     /// iter.prev()?;
-    /// assert_eq!((iter.key(), iter.value()?.len()), (&b"b"[..], 5));
+    /// assert_eq!(iter.key(), b"b");
+    /// assert_eq!(iter.value()?, b"value");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
