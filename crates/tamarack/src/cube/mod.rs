@@ -15,6 +15,7 @@ pub mod open;
 mod order;
 mod publish;
 pub mod read;
+mod replay;
 pub mod snapshot;
 mod spare;
 mod state;

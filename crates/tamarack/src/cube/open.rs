@@ -5,29 +5,28 @@ use super::health::Health;
 use super::maintain::{Maintenance, Seal};
 use super::order::{CommitOrder, Limits, Start};
 use super::publish::Publisher;
+use super::replay::{Refilled, Replay};
 use super::snapshot::Snapshots;
 use super::spare::Spare;
-use super::state::{Current, Frozen, ReadState};
+use super::state::{Current, ReadState};
 use super::throttle::Throttle;
 use super::{Counters, Cube};
 use crate::base::error::{Error, Result};
-use crate::base::ids::{CubeId, LogPosition, Sequence};
-use crate::base::keys::{EntryKind, KeyOrder};
+use crate::base::ids::CubeId;
+use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
 use crate::base::options::Options;
-use crate::base::pointer::POINTER_BYTES;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::pool::WorkerPool;
 use crate::env::{DirLock, Env, LockMode};
 use crate::index::cache::BlockCache;
 use crate::index::compact::CompactionOptions;
-use crate::index::memtable::Memtable;
 use crate::index::table::TableOptions;
 use crate::index::version::{FileObserver, Version};
 use crate::index::{Index, IndexOptions};
 use crate::vlog::format::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::reader::SegmentReader;
-use crate::vlog::recover::{Effect, Recovered, Replayed, Task, recover};
+use crate::vlog::recover::{Recovered, Task, recover};
 use arc_swap::ArcSwapOption;
 use std::path::Path;
 
@@ -72,7 +71,7 @@ impl Cube {
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
         remove_orphan_segments(&env, directory, &version, options.read_only)?;
-        let mut replay = Replay::new(&keys, &options);
+        let mut replay = Replay::new(&keys, options.memtable_bytes);
         let recovered = replay_log(&env, directory, &keys, &options, index.cube(), &version, &mut replay)?;
         let cube = Self::assemble(Parts {
             env,
@@ -100,7 +99,7 @@ impl Cube {
         let recovered = parts.recovered;
         let version = index.version();
         let publisher = Publisher::new(recovered.last_sequence);
-        let (state, active_left, active_used) = parts.replay.finish(&recovered, &version);
+        let Refilled { state, active_left, active_used } = parts.replay.finish(&recovered, &version);
         let unregistered =
             recovered.segments.iter().filter(|meta| version.segments().get(meta.id).is_none()).copied();
         let unregistered: Vec<_> = unregistered.collect();
@@ -315,69 +314,5 @@ fn replay_log(
     recover(&task, &mut |operation| {
         replay.apply(&operation);
         Ok(())
-    })
-}
-
-/// Memtables being filled from the log.
-struct Replay {
-    keys: KeyOrder,
-    memtable_bytes: usize,
-    full: Vec<Arc<Memtable>>,
-    active: Arc<Memtable>,
-    left: usize,
-}
-
-impl Replay {
-    fn new(keys: &KeyOrder, options: &Options) -> Self {
-        let bytes = options.memtable_bytes;
-        let active = Arc::new(Memtable::new(keys.clone(), bytes, None));
-        Self { keys: keys.clone(), memtable_bytes: bytes, full: Vec::new(), active, left: bytes }
-    }
-
-    fn apply(&mut self, operation: &Replayed<'_>) {
-        let (kind, payload): (_, &[u8]) = match operation.effect {
-            Effect::Delete => (EntryKind::Delete, &[]),
-            Effect::Inline(value) => (EntryKind::Inline, value),
-            Effect::Pointer(pointer) => (EntryKind::Pointer, &pointer.to_bytes()),
-        };
-        debug_assert!(kind != EntryKind::Pointer || payload.len() == POINTER_BYTES);
-        let need = Memtable::entry_bytes_max(operation.key.len(), payload.len());
-        if need > self.left {
-            self.left = self.memtable_bytes.max(need);
-            let next = Arc::new(Memtable::new(self.keys.clone(), self.left, self.active.key_shape()));
-            self.full.push(std::mem::replace(&mut self.active, next));
-        }
-        self.left -= need;
-        self.active.insert(operation.key, operation.sequence, kind, payload);
-    }
-
-    /// The state to begin with, bytes left in its active memtable, and whether that holds anything. A log that
-    /// fits one memtable is gone on with; more than that is frozen as a whole, to be flushed as a whole.
-    fn finish(mut self, recovered: &Recovered, version: &Arc<Version>) -> (ReadState, usize, bool) {
-        let mut frozen = Vec::new();
-        if !self.full.is_empty() {
-            let next =
-                Arc::new(Memtable::new(self.keys.clone(), self.memtable_bytes, self.active.key_shape()));
-            self.full.push(std::mem::replace(&mut self.active, next));
-            self.left = self.memtable_bytes;
-            frozen = self.full.iter().rev().map(|memtable| freeze(memtable, recovered)).collect();
-        }
-        let used = !self.active.is_empty();
-        let state =
-            ReadState { active: self.active, frozen, version: Arc::clone(version), unregistered: Vec::new() };
-        (state, self.left, used)
-    }
-}
-
-/// A memtable of replayed operations. All of them end where the log does: they are flushed together.
-fn freeze(memtable: &Arc<Memtable>, recovered: &Recovered) -> Arc<Frozen> {
-    let end: LogPosition = recovered.tail;
-    let last_sequence: Sequence = recovered.last_sequence;
-    Arc::new(Frozen {
-        memtable: Arc::clone(memtable),
-        end,
-        log_bytes: 0,
-        barrier: super::publish::Ticket(0),
-        last_sequence,
     })
 }

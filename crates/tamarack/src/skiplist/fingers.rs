@@ -16,13 +16,13 @@ pub(super) const FINGER_LEVEL: usize = 3;
 /// Words of arena for each bucket, and the most buckets: a bucket is to have some ten or twenty nodes in a full
 /// arena, and all buckets together are to stay in a processor's cache.
 const BUCKET_WORDS: usize = 128;
-const BUCKETS_MAX: usize = 1 << 14;
+const BUCKETS_MAX: usize = 1 << 16;
 
 /// How many buckets back a finger is looked for.
 const BUCKETS_BACK_MAX: usize = 4;
 
 /// Nodes with a tower tall enough that make a bucket crowded.
-const CROWD: u32 = 8;
+const CROWD: u32 = 16;
 
 /// The fingers of one list.
 #[derive(Debug)]
