@@ -1,6 +1,7 @@
 //! Running compactions.
 
 use super::super::Cube;
+use super::PanicGuard;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::{Arc, Ordering};
 use crate::index::{Compaction, ManualTurn};
@@ -56,7 +57,9 @@ impl Cube {
                 ManualTurn::Run(compaction) => {
                     state.compacting += 1;
                     drop(state);
+                    let guard = PanicGuard { cube: self, end: |state| state.compacting -= 1 };
                     let result = self.compact(compaction);
+                    std::mem::forget(guard);
                     self.end_job(|state| state.compacting -= 1);
                     result?;
                 }

@@ -10,8 +10,15 @@ use crate::index::version::{TableMeta, VersionEdit};
 use crate::vlog::segment::seal;
 
 impl Cube {
-    /// Seals every full segment.
+    /// Seals every full segment, unless a flush is doing so.
     pub(super) fn seal_job(&self) {
+        let mut state = self.maintenance.state.lock();
+        state.seal_queued = false;
+        if state.sealing {
+            return;
+        }
+        state.sealing = true;
+        drop(state);
         let result = self.seal_all();
         if let Err(error) = &result {
             self.judge(error);

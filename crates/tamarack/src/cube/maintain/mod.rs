@@ -19,7 +19,7 @@ use super::Cube;
 use super::publish::Ticket;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::SegmentMeta;
-use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 use crate::env::pool::Priority;
 use crate::vlog::segment::{Segment, SegmentFile};
 
@@ -48,6 +48,9 @@ pub struct Maintenance {
 #[derive(Debug, Default)]
 struct State {
     closing: bool,
+    /// Whether a sealing job waits for a worker.
+    seal_queued: bool,
+    /// Whether somebody seals: that job, or a flush that got there first and must not wait for a worker.
     sealing: bool,
     flushing: bool,
     compacting: usize,
@@ -96,33 +99,42 @@ impl Cube {
         if state.closing || self.health.is_poisoned() || self.options.read_only {
             return;
         }
-        if !state.sealing && !state.seals.is_empty() {
-            state.sealing = true;
-            this.start(&mut state, Priority::High, |cube| cube.seal_job());
+        let may_seal = !state.sealing && !state.seal_queued && state.stopped.is_none();
+        if may_seal && !state.seals.is_empty() {
+            state.seal_queued = true;
+            this.start(Priority::High, |state| state.sealing = false, |cube| cube.seal_job());
         }
         if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
             state.flushing = true;
-            this.start(&mut state, Priority::High, |cube| cube.flush_job());
+            this.start(
+                Priority::High,
+                |state| (state.flushing, state.sealing) = (false, false),
+                |cube| cube.flush_job(),
+            );
         }
         while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
             let Some(compaction) = self.index.pick(LEVEL_DUE_PERMILLE) else { break };
             state.compacting += 1;
-            this.start(&mut state, Priority::Low, move |cube| cube.compaction_job(compaction));
+            this.start(
+                Priority::Low,
+                |state| state.compacting -= 1,
+                move |cube| cube.compaction_job(compaction),
+            );
         }
         drop(state);
         self.throttle.set_debt(self.debt());
     }
 
-    /// Runs `job` on the workers; a panic in it poisons the cube.
+    /// Runs `job` on the workers; a panic in it poisons the cube and `end`s it.
     fn start(
         self: &Arc<Self>,
-        _state: &mut MutexGuard<'_, State>,
         priority: Priority,
+        end: fn(&mut State),
         job: impl FnOnce(&Arc<Cube>) + Send + 'static,
     ) {
         let cube = Arc::clone(self);
         let body = Box::new(move || {
-            let guard = PanicGuard { cube: &cube };
+            let guard = PanicGuard { cube: &cube, end };
             job(&cube);
             std::mem::forget(guard);
         });
@@ -222,7 +234,7 @@ impl Cube {
 
 impl State {
     fn is_busy(&self) -> bool {
-        self.sealing || self.flushing || self.compacting > 0
+        self.seal_queued || self.sealing || self.flushing || self.compacting > 0
     }
 }
 
@@ -234,13 +246,15 @@ const LEVEL0_TABLES_MAX: usize = 24;
 /// Poisons the cube if a job panics, and lets nobody wait for that job.
 struct PanicGuard<'a> {
     cube: &'a Cube,
+    /// What the end of the job changes.
+    end: fn(&mut State),
 }
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         self.cube.poison(&Error::invalid_argument("a panic in background work"));
         let mut state = self.cube.maintenance.state.lock();
-        (state.sealing, state.flushing, state.compacting) = (false, false, 0);
+        (self.end)(&mut state);
         drop(state);
         self.cube.maintenance.changed.notify_all();
     }
