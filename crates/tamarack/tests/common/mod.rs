@@ -1,0 +1,149 @@
+//! What the integration tests share: random numbers from a seed, copies of directories, the whole content of a
+//! database, and a watchdog that turns a hang into a failure.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use tamarack::{Db, ErrorKind, IterOptions, Options};
+
+/// Random numbers that a seed determines.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// Numbers that belong to `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.number() % bound as u64) as usize
+    }
+
+    /// True once in `times`.
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// One of `choices`.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// `len` bytes, which compress well or not at all.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let (first, noisy) = (self.number(), self.one_in(2));
+        let mut noise = self.clone();
+        (0..len).map(|at| if noisy { noise.number() as u8 } else { (first + at as u64 / 32) as u8 }).collect()
+    }
+}
+
+/// The number in the environment variable `name`.
+pub fn number_from_environment(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is {text}: it takes a number")))
+}
+
+/// Limits so small that a few hundred operations roll segments, flush memtables and compact tables.
+pub fn tiny() -> Options {
+    Options {
+        memtable_bytes: 4 << 10,
+        segment_bytes_max: 4 << 10,
+        recovery_log_max: 64 << 10,
+        table_bytes_max: 4 << 10,
+        level_bytes_base: 4 << 10,
+        block_bytes: 512,
+        inline_value_max: 16,
+        ..Options::default()
+    }
+}
+
+/// A directory in memory where the system has one, else an ordinary temporary one: for tests that sync often and
+/// do not look at the device.
+pub fn fast_directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+/// Copies the files of `from` into `to`, which is made anew.
+pub fn copy_directory(from: &Path, to: &Path) {
+    if to.exists() {
+        std::fs::remove_dir_all(to).unwrap();
+    }
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// The names of the files in `directory`, sorted.
+pub fn file_names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Everything in `db`, read forward.
+pub fn content(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    db.iter(&IterOptions::default()).unwrap().entries().map(|entry| entry.unwrap()).collect()
+}
+
+/// Panics unless a check of every byte finds nothing.
+pub fn assert_clean(db: &Db) {
+    let report = db.check(tamarack::CheckLevel::Values);
+    assert!(report.is_clean(), "{:#?}", report.problems);
+}
+
+/// Opens a database that another handle may just be about to release.
+pub fn open_when_released(path: &Path, options: &Options) -> tamarack::Result<Db> {
+    for _ in 0..200 {
+        match Db::open(path, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::Locked => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome,
+        }
+    }
+    panic!("the lock on {} was not released", path.display());
+}
+
+/// Ends the process when it lives longer than allowed, so that a hang fails instead of blocking everything.
+#[derive(Debug)]
+pub struct Watchdog(Option<Sender<()>>);
+
+impl Watchdog {
+    /// Allows `seconds` from now until it is dropped, for what `task` says.
+    pub fn new(seconds: u64, task: impl Into<String>) -> Self {
+        let task = task.into();
+        let (alive, ended) = channel::<()>();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("not done after {seconds} s: {task}");
+                std::process::abort();
+            }
+        });
+        Self(Some(alive))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.take();
+    }
+}
