@@ -46,7 +46,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(db.get_into(&key(number), &mut value, &options)?, "blob {number} was just put");
         assert_eq!(value, blob(number));
     }
-    let stats = db.stats();
     let (reads, bytes) = (db.stats().value_reads, db.stats().value_read_bytes);
     println!("{BLOBS} values read with {reads} reads of the log, {} KiB", bytes >> 10);
 

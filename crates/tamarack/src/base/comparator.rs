@@ -7,6 +7,30 @@ use std::fmt;
 ///
 /// An implementation must be a total order that never changes for a given name, must not panic, and must not
 /// block: it is called for every step of every search.
+///
+/// ```
+/// #[derive(Debug)]
+/// struct Descending;
+///
+/// impl tamarack::Comparator for Descending {
+///     fn name(&self) -> &str {
+///         "example.Descending"
+///     }
+///     fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+///         right.cmp(left)
+///     }
+/// }
+///
+/// let options = tamarack::Options { comparator: std::sync::Arc::new(Descending), ..Default::default() };
+/// # let directory = tempfile::tempdir()?;
+/// let db = tamarack::Db::open(directory.path(), options)?;
+/// db.put(b"a", b"")?;
+/// db.put(b"b", b"")?;
+/// let mut iter = db.iter(&tamarack::IterOptions::default())?;
+/// iter.seek_to_first()?;
+/// assert_eq!(iter.key(), b"b");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Comparator: Send + Sync + fmt::Debug {
     /// The name stored in the database, at most 255 bytes. Change it whenever the order changes.
     fn name(&self) -> &str;

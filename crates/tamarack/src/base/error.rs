@@ -66,6 +66,21 @@ pub struct Corruption {
 
 /// Why an operation failed, and what to do about it. Cheap to clone, so that one failure can be given to
 /// every caller that waited for it.
+///
+/// ```
+/// use tamarack::{Db, ErrorKind, Options};
+///
+/// # let directory = tempfile::tempdir()?;
+/// let db = Db::open(directory.path(), Options::default())?;
+/// let error = Db::open(directory.path(), Options::default()).expect_err("it is open");
+/// match error.kind() {
+///     ErrorKind::Locked => println!("{error}"),
+///     ErrorKind::Corruption => println!("restore {:?}", error.as_corruption().map(|place| &place.file)),
+///     _ => return Err(error.into()),
+/// }
+/// # drop(db);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Error {
     inner: Box<Inner>,

@@ -72,7 +72,7 @@ pub struct Options {
     pub block_cache_bytes: usize,
     /// Files held open at most, at least 16. Default: 1000.
     pub open_files_max: usize,
-    /// Threads for flushes and compactions, at least 1. Default: the number of processors, at most 4, at least 2.
+    /// Threads for flushes and compactions, at least 1. Default: 2.
     pub background_threads: usize,
 }
 

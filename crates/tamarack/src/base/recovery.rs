@@ -3,6 +3,16 @@
 use std::fmt;
 
 /// What was recovered from the log when a database was opened.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+/// println!("{}", db.recovery());
+/// if let Some(torn) = &db.recovery().torn_tail {
+///     println!("a crash left {} bytes that were never promised", torn.ignored_bytes);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecoveryReport {
     /// Bytes of log that were replayed.

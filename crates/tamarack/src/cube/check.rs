@@ -25,6 +25,17 @@ pub enum CheckLevel {
 }
 
 /// What a check has found.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+/// let report = db.check(tamarack::CheckLevel::Checksums);
+/// for problem in &report.problems {
+///     eprintln!("{problem}");
+/// }
+/// assert!(report.is_clean());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct CheckReport {
     /// Tables looked at.

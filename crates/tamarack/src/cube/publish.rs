@@ -165,6 +165,7 @@ impl Publisher {
 mod tests {
     use super::*;
 
+    /// I-02: the later ticket waits for the earlier one.
     #[cfg(not(shuttle))]
     #[test]
     fn visibility_follows_ticket_order() {
@@ -189,7 +190,7 @@ mod tests {
     }
 
     /// Writers take tickets under a lock and publish them at their own pace; each must return, find its own
-    /// operation visible, and never see visibility go back.
+    /// operation visible, and never see visibility go back (I-02).
     #[cfg(shuttle)]
     fn writers_publish_in_order() {
         let publisher = Publisher::with_ring(Sequence(0), 4);

@@ -47,6 +47,16 @@ pub struct CacheStats {
 }
 
 /// Figures about a database. Counters count from opening; bytes are bytes.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+/// db.put(b"key", &[0; 10_000])?;
+/// let stats = db.stats();
+/// assert_eq!((stats.operations_written, stats.user_bytes_written), (1, 10_003));
+/// assert!(stats.warnings.is_empty(), "nothing failed in the background");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
     /// The levels, L0 to L6.

@@ -6,7 +6,23 @@ use crate::cube::iter::CubeIter;
 
 /// A walk over a range of a database; see [`Db::iter`]. It keeps the database open.
 ///
-/// After an error it stands nowhere; a later seek may succeed.
+/// It may be turned around at any entry. Where values are asked for step after step, those that follow are read
+/// together. After an error of a seek or a step it stands nowhere; a later seek may succeed.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+/// for key in ["apple", "banana", "cherry"] {
+///     db.put(key.as_bytes(), b"fruit")?;
+/// }
+/// let mut iter = db.iter(&tamarack::IterOptions { keys_only: true, ..Default::default() })?;
+/// iter.seek(b"b")?;
+/// while iter.valid() {
+///     println!("{}", String::from_utf8_lossy(iter.key()));
+///     iter.next()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Iter {
     inner: CubeIter,
     keys_only: bool,
@@ -99,6 +115,18 @@ impl Iter {
 
     /// The entries from where it stands (from the first, if it was never placed) to the end of the range, as a
     /// standard iterator of keys and values. Values are empty with `keys_only`. Ends after an error.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"b", b"2")?;
+    /// for entry in db.iter(&tamarack::IterOptions::default())?.entries() {
+    ///     let (key, value) = entry?;
+    ///     println!("{key:?} = {value:?}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn entries(self) -> Entries {
         Entries { iter: self, failed: false }
     }

@@ -59,8 +59,8 @@ impl Drop for Inner {
     }
 }
 
-/// A moment of a database, for reading. Operations after it are not seen. Cheap to clone; what it alone still
-/// sees takes up space until the last clone is dropped.
+/// A moment of a database, for reading; see [`Db::snapshot`]. Operations after it are not seen. Cheap to clone; what
+/// it alone still sees takes up space until the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     held: Arc<HeldSequence>,

@@ -119,6 +119,7 @@ impl Index {
         }
         self.current.store(next.clone());
         drop(turn);
+        // I-04: only now, with the edit durable, may files that it drops go.
         mark_dropped(&base, &next, &edit);
         Ok(next)
     }

@@ -3,7 +3,7 @@
 //! Entries lie in a skiplist under their internal keys, so that all versions of a user key stand together, the
 //! newest first. Any number of threads insert and read at once without locks. The memtable never grows past
 //! the capacity it was made with: whoever inserts reserves room beforehand, under the commit lock, and freezes
-//! the memtable when none is left. It never touches the log: its entries were made durable there before (I-01).
+//! the memtable when none is left. It never touches the log: its entries were written there before (I-01).
 //!
 //! Callers: `cube::commit` inserts, `cube::read` and iterators read, a flush walks it into a table.
 

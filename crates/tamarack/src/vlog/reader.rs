@@ -232,7 +232,7 @@ impl SegmentReader {
     }
 }
 
-/// Checks that `record` is the put that `pointer` means, under `key`; `verify` includes the value's checksum.
+/// I-08: checks that `record` is the put that `pointer` means, under `key`; `verify` includes the value's checksum.
 fn check_record(
     segment: &OpenSegment,
     order: &KeyOrder,

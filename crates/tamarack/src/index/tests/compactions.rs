@@ -36,6 +36,7 @@ fn a_large_compaction_runs_in_parts() {
     assert_eq!(scan(&harness.index, &after, 5000).len(), 401);
 }
 
+/// I-06.
 #[test]
 fn versions_keep_their_files() {
     let harness = filled(50);

@@ -56,6 +56,7 @@ fn a_failed_flush_leaves_nothing_behind() {
     }
 }
 
+/// I-04: an edit that is not durable removes nothing.
 #[test]
 fn a_failed_manifest_write_keeps_the_version_and_the_files() {
     let mut harness = filled(20);

@@ -27,6 +27,7 @@ fn opening_finds_what_create_and_install_left() {
     assert_eq!(harness.index.live_files(&version).len(), 5);
 }
 
+/// I-04 and I-06.
 #[test]
 fn dead_segments_go_when_the_edit_is_durable() {
     let harness = filled(10);

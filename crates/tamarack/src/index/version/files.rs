@@ -128,6 +128,7 @@ impl Drop for FileHandle {
                 segments.remove(&id);
             }
         }
+        // I-06: the last holder is gone, so nobody can reach the file.
         if obsolete {
             self.files.remove(self.name);
         }
@@ -139,6 +140,7 @@ mod tests {
     use super::super::super::testing::{MemoryFs, RecordedFiles};
     use super::*;
 
+    /// I-06.
     #[test]
     fn an_obsolete_file_goes_with_its_last_holder() {
         let fs = MemoryFs::new();

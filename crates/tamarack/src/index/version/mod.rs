@@ -107,7 +107,7 @@ impl Version {
         &self.numbers
     }
 
-    /// The sealed segments that an edit may drop: all of their records lie before `log_head`, so they are
+    /// The sealed segments that an edit may drop (I-07): all of their records lie before `log_head`, so they are
     /// flushed, and no table points into them.
     pub fn droppable_segments(&self, log_head: LogPosition) -> Vec<SegmentId> {
         let dead = |entry: &&SegmentEntry| entry.live_values == 0 && entry.meta.id < log_head.segment;

@@ -27,6 +27,8 @@ fn levels_are_kept_in_order() {
     check("L0: 3[h-k]", "drop L0: 3\nL1: 3[h-k]", "L1: 3[h-k]");
 }
 
+/// I-03 among them: an edit that makes tables of one level overlap is refused. I-05: so is one that moves the log
+/// head back.
 #[test]
 fn edits_that_break_an_invariant_are_refused() {
     check("L1: 3[h-k]", "L1: 4[k-m]", "refused: tables 3 and 4 of L1 overlap");
@@ -70,6 +72,7 @@ fn liveness_follows_the_tables() {
     check("L0: 1[a-b] refs=4:2:20", "drop L0: 1", "");
 }
 
+/// I-07: the log is durable up to its head, and what made these segments dead lies before it.
 #[test]
 fn segments_below_the_head_without_references_can_be_dropped() {
     let version = version(
