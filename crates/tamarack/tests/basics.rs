@@ -187,6 +187,25 @@ fn read_only_opens_replay_without_writing() {
 }
 
 #[test]
+fn a_torn_manifest_is_told_as_a_warning() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path(), small()).unwrap();
+    db.put(b"k", &[1; 100]).unwrap();
+    db.close().unwrap();
+    let current = std::fs::read_to_string(directory.path().join("CURRENT")).unwrap();
+    let manifest = directory.path().join(current.lines().next().unwrap());
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    bytes.extend_from_slice(b"an edit whose write was cut");
+    std::fs::write(&manifest, bytes).unwrap();
+    let db = Db::open(directory.path(), small()).unwrap();
+    assert_eq!(db.get(b"k").unwrap().unwrap(), [1; 100]);
+    let warnings = db.stats().warnings;
+    assert!(matches!(&warnings[..], [warning] if warning.contains("27 bytes at offset")), "{warnings:?}");
+    db.close().unwrap();
+    assert!(Db::open(directory.path(), small()).unwrap().stats().warnings.is_empty());
+}
+
+#[test]
 fn a_small_database_leaves_small_files() {
     let directory = tempfile::tempdir().unwrap();
     let db = Db::open(directory.path(), Options::default()).unwrap();

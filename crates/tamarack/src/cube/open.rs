@@ -267,7 +267,15 @@ fn open_index(
         blocks: Arc::clone(&shared.blocks),
     };
     let index = if exists {
-        Index::open(env, directory, index_options, Box::new(observer), options.read_only)?.0
+        let health = Arc::clone(&observer.health);
+        let (index, torn) =
+            Index::open(env, directory, index_options, Box::new(observer), options.read_only)?;
+        if let Some(torn) = torn {
+            health.warn(format!(
+                "the last edit of the manifest was never acknowledged and was dropped ({torn})"
+            ));
+        }
+        index
     } else {
         Index::create(env, directory, CubeId(id), index_options, Box::new(observer))?
     };

@@ -30,5 +30,4 @@ mod testing;
 mod tests;
 
 pub use maintain::{Compaction, ManualTurn};
-pub use open::{Index, IndexOptions, RecoveredState};
-pub use read::{LiveFile, RangeSize};
+pub use open::{Index, IndexOptions};

@@ -11,7 +11,7 @@ use std::path::Path;
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::base::error::{Error, Result};
-use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence};
+use crate::base::ids::CubeId;
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::{Env, Fs};
@@ -22,7 +22,7 @@ use super::install::ManifestTurns;
 use super::manifest::{self, ManifestWriter, Recovered, TornTail};
 use super::output::Destination;
 use super::table::TableOptions;
-use super::version::{FileObserver, Files, LogCut, Version};
+use super::version::{FileObserver, Files, Version};
 
 /// How an index is opened.
 #[derive(Debug, Clone)]
@@ -37,23 +37,6 @@ pub struct IndexOptions {
     pub open_tables_max: usize,
     /// The cache of table blocks, which cubes may share.
     pub blocks: Arc<BlockCache>,
-}
-
-/// What recovery of the log starts from.
-#[derive(Debug, Clone)]
-pub struct RecoveredState {
-    /// The cube.
-    pub cube: CubeId,
-    /// Where replay begins.
-    pub log_head: LogPosition,
-    /// Stretches of the log after the head that do not count, in log order.
-    pub log_cuts: Vec<LogCut>,
-    /// The largest sequence number in tables; the log may hold larger ones.
-    pub last_sequence: Sequence,
-    /// No segment with this id or a larger one was sealed; the log may hold some.
-    pub next_segment_id: SegmentId,
-    /// An edit at the manifest's end that was never acknowledged and does not count, if there was one.
-    pub manifest_torn: Option<TornTail>,
 }
 
 /// The index of one cube; see the [module](self).
@@ -157,7 +140,8 @@ impl Index {
     }
 
     /// Opens the index of an existing cube. Unless `read_only`, replaces the manifest by a fresh one, and removes
-    /// tables, manifests and temporary files that do not belong to the version.
+    /// tables, manifests and temporary files that do not belong to the version. The second value is the end of the
+    /// manifest that was torn, if it was: an edit that was never acknowledged and does not count.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no cube in `directory`, or its comparator has another name; `Corruption` for a
@@ -168,7 +152,7 @@ impl Index {
         options: IndexOptions,
         observer: Box<dyn FileObserver>,
         read_only: bool,
-    ) -> Result<(Self, RecoveredState)> {
+    ) -> Result<(Self, Option<TornTail>)> {
         let unopened = Unopened::new(env, directory, observer);
         let recovered = manifest::read(&unopened.files, &options.table.order)?;
         check_files(&*env.fs, directory, &recovered.version)?;
@@ -181,16 +165,7 @@ impl Index {
             remove_orphans(&unopened.files, &version, manifest.number())?;
             Some(manifest)
         };
-        let numbers = version.numbers();
-        let state = RecoveredState {
-            cube,
-            log_head: numbers.log_head,
-            log_cuts: numbers.log_cuts.clone(),
-            last_sequence: numbers.last_sequence,
-            next_segment_id: numbers.next_segment_id,
-            manifest_torn: torn,
-        };
-        Ok((unopened.into_index(cube, options, version, manifest), state))
+        Ok((unopened.into_index(cube, options, version, manifest), torn))
     }
 
     /// The cube.

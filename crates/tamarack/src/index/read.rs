@@ -4,7 +4,6 @@ use crate::base::error::Result;
 use crate::base::ids::Sequence;
 use crate::base::keys::seek_key;
 use crate::base::limits::LEVELS;
-use crate::base::names::FileName;
 use crate::base::sync::Arc;
 
 use super::cursor::Cursor;
@@ -20,15 +19,6 @@ pub struct RangeSize {
     pub table_bytes: u64,
     /// Bytes of log records that the tables point to.
     pub value_bytes: u64,
-}
-
-/// A file that a version needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LiveFile {
-    /// Its name.
-    pub name: FileName,
-    /// Its length.
-    pub bytes: u64,
 }
 
 impl Index {
@@ -134,17 +124,5 @@ impl Index {
             _ => (table.file_bytes, table.referenced_value_bytes),
         };
         Ok((low, high))
-    }
-
-    /// Every table and sealed segment of `version`. The manifest is not among them: it goes on changing.
-    pub fn live_files(&self, version: &Version) -> Vec<LiveFile> {
-        let tables = version
-            .tables()
-            .map(|(_, table)| LiveFile { name: FileName::Table(table.id), bytes: table.file_bytes });
-        let segments = version
-            .segments()
-            .sealed()
-            .map(|entry| LiveFile { name: FileName::Segment(entry.meta.id), bytes: entry.meta.file_bytes });
-        tables.chain(segments).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::base::names::FileName;
 use crate::base::segment::{SegmentMeta, SegmentReference};
 use crate::base::sync::Arc;
 
-use super::super::version::{Files, LogCut, TableMeta, VersionEdit};
+use super::super::version::{Files, TableMeta, VersionEdit};
 
 /// The first bytes of every manifest.
 pub const MAGIC: [u8; 8] = *b"TMRKMANI";
@@ -31,11 +31,10 @@ const TAG_DROP_TABLE: u64 = 4;
 const TAG_ADD_SEGMENT: u64 = 5;
 const TAG_DROP_SEGMENT: u64 = 6;
 const TAG_LOG_HEAD: u64 = 7;
-const TAG_LOG_CUT: u64 = 8;
-const TAG_LAST_SEQUENCE: u64 = 9;
-const TAG_NEXT_TABLE: u64 = 10;
-const TAG_NEXT_SEGMENT: u64 = 11;
-const TAG_COMPACTION_CURSOR: u64 = 12;
+const TAG_LAST_SEQUENCE: u64 = 8;
+const TAG_NEXT_TABLE: u64 = 9;
+const TAG_NEXT_SEGMENT: u64 = 10;
+const TAG_COMPACTION_CURSOR: u64 = 11;
 
 /// Why bytes with a good checksum are no edit.
 #[derive(Debug, PartialEq, Eq)]
@@ -147,10 +146,6 @@ pub fn encode_edit(edit: &VersionEdit) -> Vec<u8> {
     if let Some(head) = edit.log_head {
         put_numbers(&mut out, &[TAG_LOG_HEAD, u64::from(head.segment.0), head.offset]);
     }
-    for cut in &edit.log_cuts {
-        let (segment, resume) = (u64::from(cut.segment.0), u64::from(cut.resume.0));
-        put_numbers(&mut out, &[TAG_LOG_CUT, segment, cut.end, resume]);
-    }
     if let Some(sequence) = edit.last_sequence {
         put_numbers(&mut out, &[TAG_LAST_SEQUENCE, sequence.0]);
     }
@@ -216,11 +211,6 @@ fn take_field(tag: u64, input: &mut &[u8], edit: &mut VersionEdit, files: &Arc<F
             let segment = take_segment(input)?;
             edit.log_head = Some(LogPosition { segment, offset: take_varint(input)? });
         }
-        TAG_LOG_CUT => {
-            let segment = take_segment(input)?;
-            let end = take_varint(input)?;
-            edit.log_cuts.push(LogCut { segment, end, resume: take_segment(input)? });
-        }
         TAG_LAST_SEQUENCE => edit.last_sequence = Some(take_sequence(input)?),
         TAG_NEXT_TABLE => edit.next_table_id = Some(TableId(take_varint(input)?)),
         TAG_NEXT_SEGMENT => edit.next_segment_id = Some(take_segment(input)?),
@@ -242,7 +232,6 @@ fn field_name(tag: u64) -> &'static str {
         TAG_ADD_SEGMENT => "a segment that joins",
         TAG_DROP_SEGMENT => "a segment that leaves",
         TAG_LOG_HEAD => "a log head",
-        TAG_LOG_CUT => "a log cut",
         TAG_LAST_SEQUENCE => "a sequence number",
         TAG_NEXT_TABLE => "a table id",
         TAG_NEXT_SEGMENT => "a segment id",

@@ -1,5 +1,6 @@
 //! Reading the manifest in force back into a version.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,19 @@ pub struct TornTail {
     pub bytes: u64,
     /// What is wrong with them.
     pub reason: String,
+}
+
+impl fmt::Display for TornTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} bytes at offset {} of {}: {}",
+            self.bytes,
+            self.offset,
+            self.file.display(),
+            self.reason
+        )
+    }
 }
 
 /// Reads the manifest in force in the directory of `files`. Writes nothing.

@@ -58,7 +58,7 @@ impl Store {
 
 const EDITS: [&str; 3] = [
     "L0: 1[a-m] refs=1:2:200,4:1:50 del=3\nhead 2:96\nsegment 1",
-    "L0: 2[b-z]\nsegment 2\ncut 4:77 6\ncursor L3 kk",
+    "L0: 2[b-z]\nsegment 2\ncursor L3 kk",
     "drop L0: 1\nL1: 3[a-m]\ndrop segment 1",
 ];
 
@@ -160,7 +160,7 @@ fn an_edit_that_was_never_acknowledged_is_dropped_and_reported() {
 fn unknown_fields_are_unsupported() {
     let (store, ends, _) = with_edits();
     let mut bytes = store.manifest(1);
-    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[13, 0]);
+    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[12, 0]);
     store.put_manifest(1, &bytes);
     assert_eq!(store.read().expect_err("a newer format").kind(), ErrorKind::Unsupported);
 }

@@ -20,6 +20,7 @@ use crate::env::{Env, Fs};
 
 use super::cache::BlockCache;
 use super::compact::{CompactionOptions, CompactionStats};
+use super::manifest::TornTail;
 use super::memtable::Memtable;
 use super::merge::merge;
 use super::table::TableOptions;
@@ -63,15 +64,15 @@ impl Harness {
         Self { fs, recorded, index }
     }
 
-    fn open(&self, read_only: bool) -> Result<(Index, RecoveredState)> {
+    fn open(&self, read_only: bool) -> Result<(Index, Option<TornTail>)> {
         let observer = Box::new(self.recorded.clone());
         Index::open(&env(&self.fs), Path::new(DIRECTORY), options(), observer, read_only)
     }
 
-    fn reopen(&mut self) -> RecoveredState {
-        let (index, state) = self.open(false).expect("the index is whole");
+    fn reopen(&mut self) {
+        let (index, torn) = self.open(false).expect("the index is whole");
+        assert_eq!(torn, None);
         self.index = index;
-        state
     }
 
     /// Flushes one memtable with the entries. Pointers lead into segment 1, which is there from the first.

@@ -135,7 +135,7 @@ fn play(steps: &[Step]) {
                     harness.run(compaction, &snapshots).expect("nothing fails");
                 }
             }
-            Step::Reopen => drop(harness.reopen()),
+            Step::Reopen => harness.reopen(),
         }
         check(&harness, &model, &snapshots);
     }

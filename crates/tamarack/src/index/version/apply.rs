@@ -7,7 +7,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::limits::LEVELS;
 use crate::base::sync::Arc;
 
-use super::edit::{LogCut, VersionEdit};
+use super::edit::VersionEdit;
 use super::segments::SegmentMap;
 use super::table_meta::TableMeta;
 use super::{Level, Numbers, Version};
@@ -78,11 +78,6 @@ impl Numbers {
             }
             next.log_head = head;
         }
-        for &cut in &edit.log_cuts {
-            next.cut_log(cut)?;
-        }
-        next.log_cuts.retain(|cut| cut.resume > next.log_head.segment);
-
         let added = edit.add_tables.iter().map(|(_, table)| table);
         let newest = added.clone().map(|table| table.sequences.1).max();
         next.last_sequence = self.last_sequence.max(edit.last_sequence.max(newest).unwrap_or_default());
@@ -96,24 +91,6 @@ impl Numbers {
             cursor.ok_or_else(|| no_level(*level))?.clone_from(key);
         }
         Ok(next)
-    }
-
-    /// Adds a cut. Cuts that begin behind the new one lie in a stretch that no longer counts.
-    fn cut_log(&mut self, cut: LogCut) -> Result<(), String> {
-        if cut.resume <= cut.segment {
-            return Err(format!("the log of segment {} is cut and resumes at {}", cut.segment, cut.resume));
-        }
-        self.log_cuts.retain(|earlier| earlier.position() < cut.position());
-        if let Some(earlier) = self.log_cuts.last().filter(|earlier| earlier.resume > cut.segment) {
-            return Err(format!(
-                "the log is cut at {}, which lies in the stretch from {} to segment {} that does not count",
-                cut.position(),
-                earlier.position(),
-                earlier.resume
-            ));
-        }
-        self.log_cuts.push(cut);
-        Ok(())
     }
 }
 

@@ -23,8 +23,6 @@ pub struct VersionEdit {
     pub drop_segments: Vec<SegmentId>,
     /// Where replay of the log begins from now on. It never moves back.
     pub log_head: Option<LogPosition>,
-    /// Stretches of the log that do not count.
-    pub log_cuts: Vec<LogCut>,
     /// The largest sequence number known to be in use; applying takes the maximum.
     pub last_sequence: Option<Sequence>,
     /// A table id that was never used, nor any above it; applying takes the maximum.
@@ -33,24 +31,4 @@ pub struct VersionEdit {
     pub next_segment_id: Option<SegmentId>,
     /// By level, the user key after which the next compaction of the level starts to look.
     pub compaction_cursors: Vec<(u8, Vec<u8>)>,
-}
-
-/// A stretch of the log that does not count: recovery found the log of `segment` torn at `end`, wrote what it
-/// recovered from there on, if anything, to the segments from `resume` on, and must never read on behind the
-/// tear again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogCut {
-    /// The segment whose log ends early.
-    pub segment: SegmentId,
-    /// Byte offset in it at which the log ends.
-    pub end: u64,
-    /// The segment in which the log continues; those between the two do not count.
-    pub resume: SegmentId,
-}
-
-impl LogCut {
-    /// The first position that does not count.
-    pub fn position(&self) -> LogPosition {
-        LogPosition { segment: self.segment, offset: self.end }
-    }
 }

@@ -22,7 +22,7 @@ pub mod script;
 #[cfg(test)]
 mod tests;
 
-pub use edit::{LogCut, VersionEdit};
+pub use edit::VersionEdit;
 pub use files::{FileHandle, FileObserver, Files};
 pub use segments::{Liveness, SegmentEntry, SegmentMap};
 pub use table_meta::{TableMeta, overlapping};
@@ -50,8 +50,6 @@ pub struct Version {
 pub struct Numbers {
     /// Where replay of the log begins: everything before it is in tables.
     pub log_head: LogPosition,
-    /// Stretches of the log after the head that do not count, in log order.
-    pub log_cuts: Vec<LogCut>,
     /// The largest sequence number known to be in use.
     pub last_sequence: Sequence,
     /// No table with this id or a larger one exists.
@@ -67,7 +65,6 @@ impl Version {
     pub fn empty(order: KeyOrder, files: Arc<Files>) -> Self {
         let numbers = Numbers {
             log_head: LogPosition::default(),
-            log_cuts: Vec::new(),
             last_sequence: Sequence(0),
             next_table_id: TableId(1),
             next_segment_id: SegmentId(1),
@@ -125,7 +122,6 @@ impl Version {
             add_segments: self.segments.sealed().map(|entry| entry.meta).collect(),
             drop_segments: Vec::new(),
             log_head: Some(self.numbers.log_head),
-            log_cuts: self.numbers.log_cuts.clone(),
             last_sequence: Some(self.numbers.last_sequence),
             next_table_id: Some(self.numbers.next_table_id),
             next_segment_id: Some(self.numbers.next_segment_id),

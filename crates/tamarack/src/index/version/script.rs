@@ -7,7 +7,6 @@
 //! head 4:96                  the log head
 //! drop L1: 3                 (edits) tables that leave
 //! drop segment 4             (edits)
-//! cut 4:96 5                 the log of segment 4 ends at 96 and resumes at 5
 //! cursor L2 k                a compaction cursor
 //! ```
 //! A table's entries have the sequence numbers 10 × id to 10 × id + 9, its file has 10 bytes and its entries
@@ -23,7 +22,7 @@ use crate::base::segment::{SegmentMeta, SegmentReference};
 use crate::base::sync::Arc;
 
 use super::super::testing::{MemoryFs, RecordedFiles};
-use super::{Files, LogCut, TableMeta, Version, VersionEdit};
+use super::{Files, TableMeta, Version, VersionEdit};
 
 /// An empty version over a file system in memory.
 pub fn empty() -> Version {
@@ -53,11 +52,6 @@ pub fn edit(text: &str, files: &Arc<Files>) -> VersionEdit {
             }
             "segment" => edit.add_segments.push(segment(&words[1..])),
             "head" => edit.log_head = Some(position(words[1])),
-            "cut" => {
-                let at = position(words[1]);
-                let resume = SegmentId(number(words[2]));
-                edit.log_cuts.push(LogCut { segment: at.segment, end: at.offset, resume });
-            }
             "cursor" => edit.compaction_cursors.push((level(words[1]), words[2].as_bytes().to_vec())),
             _ => {
                 let level = level(words[0]);
@@ -161,9 +155,6 @@ pub fn render(version: &Version) -> String {
     let numbers = version.numbers();
     if numbers.log_head != LogPosition::default() {
         writeln!(out, "head {}", numbers.log_head).expect("a string grows");
-    }
-    for cut in &numbers.log_cuts {
-        writeln!(out, "cut {} {}", cut.position(), cut.resume).expect("a string grows");
     }
     out
 }

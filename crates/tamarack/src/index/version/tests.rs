@@ -89,21 +89,6 @@ fn segments_below_the_head_without_references_can_be_dropped() {
 }
 
 #[test]
-fn cuts_hold_until_the_head_has_passed_them() {
-    check("cut 4:96 5", "cut 7:8 9", "cut 4:96 5\ncut 7:8 9");
-    check("cut 4:96 5", "head 4:90", "head 4:90\ncut 4:96 5");
-    check("cut 4:96 5", "head 5:0", "head 5:0");
-    check("cut 4:96 5\ncut 7:8 9", "cut 4:50 10", "cut 4:50 10");
-    check("cut 4:96 5\ncut 7:8 9", "cut 4:96 10", "cut 4:96 10");
-    check("", "cut 4:96 4", "refused: the log of segment 4 is cut and resumes at 4");
-    check(
-        "cut 4:96 7",
-        "cut 5:0 9",
-        "refused: the log is cut at 5:0, which lies in the stretch from 4:96 to segment 7 that does not count",
-    );
-}
-
-#[test]
 fn numbers_never_go_back() {
     let version = version("L0: 7[a-b]\nsegment 9");
     let numbers = version.numbers();
@@ -127,7 +112,6 @@ fn a_snapshot_makes_the_same_version() {
          L2: 3[a-b] refs=4:2:20 4[c-d] del=5
          segment 4
          head 4:96
-         cut 4:200 6
          cursor L2 b",
     );
     let again =
