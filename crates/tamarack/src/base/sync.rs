@@ -36,7 +36,6 @@ mod imp {
     pub use shuttle::sync::Arc;
     pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     use std::ops::{Deref, DerefMut};
-    use std::time::Duration;
 
     /// A shuttle mutex with the `parking_lot` interface.
     #[derive(Debug, Default)]
@@ -51,20 +50,12 @@ mod imp {
         pub const fn new(value: T) -> Self {
             Self(shuttle::sync::Mutex::new(value))
         }
-        /// The value, when nobody else holds the mutex any more.
-        pub fn into_inner(self) -> T {
-            self.0.into_inner().expect("shuttle stops at the first panic")
-        }
     }
 
     impl<T: ?Sized> Mutex<T> {
         /// Waits for the lock.
         pub fn lock(&self) -> MutexGuard<'_, T> {
             MutexGuard(Some(self.0.lock().expect("shuttle stops at the first panic")))
-        }
-        /// Takes the lock only if it is free.
-        pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-            self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
         }
     }
 
@@ -85,17 +76,6 @@ mod imp {
     #[derive(Debug, Default)]
     pub struct Condvar(shuttle::sync::Condvar);
 
-    /// What a timed wait ended with.
-    #[derive(Debug, Clone, Copy)]
-    pub struct WaitTimeoutResult(bool);
-
-    impl WaitTimeoutResult {
-        /// Whether the time ran out.
-        pub fn timed_out(&self) -> bool {
-            self.0
-        }
-    }
-
     impl Condvar {
         /// A new condition variable.
         pub const fn new() -> Self {
@@ -105,18 +85,6 @@ mod imp {
         pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
             let inner = guard.0.take().expect("only a waiting condvar empties the guard");
             guard.0 = Some(self.0.wait(inner).expect("shuttle stops at the first panic"));
-        }
-        /// Shuttle has no clock: a timed wait yields once and reports that its time ran out.
-        pub fn wait_for<T: ?Sized>(
-            &self,
-            guard: &mut MutexGuard<'_, T>,
-            _timeout: Duration,
-        ) -> WaitTimeoutResult {
-            let inner = guard.0.take().expect("only a waiting condvar empties the guard");
-            drop(inner);
-            shuttle::thread::yield_now();
-            let _unused = &guard;
-            WaitTimeoutResult(true)
         }
         /// Wakes one waiter.
         pub fn notify_one(&self) {

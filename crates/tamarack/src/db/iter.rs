@@ -78,6 +78,7 @@ impl Iter {
     ///
     /// # Errors
     /// `Io`, `Corruption`; `InvalidArgument` if the iterator stands nowhere.
+    #[expect(clippy::should_implement_trait, reason = "the name that LevelDB's users know, beside `prev`")]
     pub fn next(&mut self) -> Result<()> {
         self.check_valid("next")?;
         self.inner.next()

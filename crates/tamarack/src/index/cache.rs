@@ -166,16 +166,6 @@ impl TableCache {
         self.tables.iter().map(|(_, table)| table.resident_bytes()).sum()
     }
 
-    /// The cache of its tables' blocks.
-    pub fn blocks(&self) -> &Arc<BlockCache> {
-        &self.blocks
-    }
-
-    /// How its tables are written.
-    pub fn options(&self) -> &TableOptions {
-        &self.options
-    }
-
     fn open(&self, id: TableId) -> Result<Arc<TableReader>> {
         let path = (self.path_of)(id);
         let file = self.fs.open_read(&path).map_err(|error| Error::io("open", &path, error))?;

@@ -14,7 +14,7 @@ use crate::base::ids::Sequence;
 use crate::base::keys::{
     EntryKind, KeyOrder, TRAILER_BYTES, split_internal_key, trailer, trailer_kind, trailer_sequence, user_key,
 };
-use crate::base::sync::{Arc, AtomicU64, Ordering};
+use crate::base::sync::Arc;
 use crate::skiplist::{ListCursor, Node, Order, SkipList};
 
 use super::cursor::Cursor;
@@ -25,7 +25,6 @@ use super::key_shape::KeyShape;
 pub struct Memtable {
     list: Arc<SkipList<CodedOrder>>,
     capacity_bytes: usize,
-    deletes: AtomicU64,
 }
 
 /// What a memtable knows about a user key at some sequence number.
@@ -45,11 +44,7 @@ impl Memtable {
     /// the `expected` shape, and right with any: take the [`key_shape`](Self::key_shape) of the one before.
     pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyShape>) -> Self {
         let order = CodedOrder { order, shape: expected.unwrap_or_default() };
-        Self {
-            list: Arc::new(SkipList::new(order, capacity_bytes)),
-            capacity_bytes,
-            deletes: AtomicU64::new(0),
-        }
+        Self { list: Arc::new(SkipList::new(order, capacity_bytes)), capacity_bytes }
     }
 
     /// The most bytes of capacity that an entry takes; on average it takes some 150 less. So a caller should
@@ -67,9 +62,6 @@ impl Memtable {
     pub fn insert(&self, user_key: &[u8], sequence: Sequence, kind: EntryKind, payload: &[u8]) {
         let trailer = trailer(sequence, kind).to_le_bytes();
         self.list.insert([user_key, &trailer], payload);
-        if kind == EntryKind::Delete {
-            self.deletes.fetch_add(1, Ordering::Relaxed);
-        }
     }
 
     /// The newest version of `user_key` written at or before `sequence`.
@@ -101,16 +93,6 @@ impl Memtable {
     /// Bytes that all entries may take together.
     pub fn capacity(&self) -> usize {
         self.capacity_bytes
-    }
-
-    /// Entries, deletions included, and those whose insert is under way.
-    pub fn entries(&self) -> u64 {
-        self.list.entries()
-    }
-
-    /// Entries that are deletions.
-    pub fn deletes(&self) -> u64 {
-        self.deletes.load(Ordering::Relaxed)
     }
 
     /// Whether a reader finds no entry.
@@ -304,9 +286,6 @@ mod tests {
                 sorted.reverse();
                 prop_assert_eq!(walk(&mut cursor, Cursor::prev)?, sorted);
 
-                let deletes = operations.iter().filter(|(_, kind, _)| *kind == EntryKind::Delete).count();
-                prop_assert_eq!(memtable.deletes(), deletes as u64);
-                prop_assert_eq!(memtable.entries(), operations.len() as u64);
                 prop_assert_eq!(memtable.is_empty(), operations.is_empty());
                 prop_assert!(memtable.memory_bytes() <= memtable.capacity());
                 prop_assert_eq!(memtable.key_shape().is_none(), operations.is_empty());

@@ -83,6 +83,7 @@ impl<O: Order> SkipList<O> {
     }
 
     /// Entries, including those whose insert is still under way.
+    #[cfg(test)]
     pub fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }

@@ -60,16 +60,6 @@ pub enum End {
     },
 }
 
-impl End {
-    /// Where the walk ended, given its limit.
-    pub fn at(&self, limit: u64) -> u64 {
-        match self {
-            Self::Limit => limit,
-            Self::Blank { at } | Self::Invalid { at, .. } => *at,
-        }
-    }
-}
-
 /// The walk.
 #[derive(Debug)]
 pub struct Scanner<'a> {

@@ -14,12 +14,15 @@ mod compact;
 mod flush;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Cube;
 use super::publish::Ticket;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::env::panic_message;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{Segment, SegmentFile};
 
@@ -111,6 +114,13 @@ impl Cube {
                 |state| (state.flushing, state.sealing) = (false, false),
                 |cube| cube.flush_job(),
             );
+        if !state.sealing && !state.seals.is_empty() {
+            state.sealing = true;
+            this.start(&mut state, Priority::High, |state| state.sealing = false, Cube::seal_job);
+        }
+        if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
+            state.flushing = true;
+            this.start(&mut state, Priority::High, |state| state.flushing = false, Cube::flush_job);
         }
         while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
             let Some(compaction) = self.index.pick(LEVEL_DUE_PERMILLE) else { break };
@@ -120,6 +130,8 @@ impl Cube {
                 |state| state.compacting -= 1,
                 move |cube| cube.compaction_job(compaction),
             );
+            let end = |state: &mut State| state.compacting -= 1;
+            this.start(&mut state, Priority::Low, end, move |cube| cube.compaction_job(compaction));
         }
         drop(state);
         self.throttle.set_debt(self.debt());
@@ -137,9 +149,24 @@ impl Cube {
             let guard = PanicGuard { cube: &cube, end };
             job(&cube);
             std::mem::forget(guard);
+    /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
+    /// that nobody waits for it.
+    fn start(
+        self: &Arc<Self>,
+        state: &mut MutexGuard<'_, State>,
+        priority: Priority,
+        end: fn(&mut State),
+        job: impl FnOnce(&Cube) + Send + 'static,
+    ) {
+        let cube = Arc::clone(self);
+        let body = Box::new(move || {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(&cube))) {
+                cube.end_panicked(end, &panic_message(&*payload));
+            }
         });
         // The workers outlive the cube, so a refusal means that the process is ending.
         if !self.workers.submit(priority, body) {
+            end(state);
             self.health.warn("background work was refused: the workers have been shut down".into());
         }
     }
@@ -217,6 +244,13 @@ impl Cube {
     fn end_job(&self, finish: impl FnOnce(&mut State)) {
         finish(&mut self.maintenance.state.lock());
         self.schedule();
+        self.maintenance.changed.notify_all();
+    }
+
+    /// Ends a job that panicked: nobody knows what it left undone.
+    fn end_panicked(&self, end: fn(&mut State), said: &str) {
+        self.poison(&Error::invalid_argument(format!("a panic in background work: {said}")));
+        end(&mut self.maintenance.state.lock());
         self.maintenance.changed.notify_all();
     }
 

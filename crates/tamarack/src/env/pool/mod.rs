@@ -10,7 +10,7 @@
 //!   for a compaction to end.
 //! - `run_all` never waits for work that nobody has begun, since the caller does that itself. So a job on the pool
 //!   may call it, however busy the other threads are, and it works after `shutdown` too.
-//! - A panic ends the job, not the thread.
+//! - A panic ends the job, not the thread. What it said is the business of whoever submitted the job.
 //!
 //! One lock, held for moving jobs between queues only: never while a job runs or is dropped. The completion
 //! state of a group has its own lock, and neither is taken under the other.
@@ -27,13 +27,13 @@ use std::thread::{self, ThreadId};
 use self::group::Group;
 use self::queues::{Queues, Task};
 use crate::base::sync::{Arc, Condvar, Mutex};
-use crate::env::{Env, Join, panic_message};
+use crate::env::{Env, Join};
 
 mod group;
 mod queues;
 
 #[cfg(all(test, shuttle))]
-mod interleavings;
+mod shuttle_tests;
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
@@ -69,7 +69,6 @@ struct State {
     /// The pool's own threads that have started.
     members: Vec<ThreadId>,
     panics: u64,
-    last_panic: Option<String>,
 }
 
 impl WorkerPool {
@@ -82,7 +81,6 @@ impl WorkerPool {
             open: true,
             members: Vec::with_capacity(threads),
             panics: 0,
-            last_panic: None,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), wake: Condvar::new() });
         let pool = Arc::new(Self { shared, threads: Mutex::new(Vec::with_capacity(threads)) });
@@ -134,11 +132,6 @@ impl WorkerPool {
         self.shared.state.lock().panics
     }
 
-    /// What the last panicking job said, unless that was taken before.
-    pub fn take_panic(&self) -> Option<String> {
-        self.shared.state.lock().last_panic.take()
-    }
-
     /// Accepts no more jobs, drops those that nobody has begun, waits for the others and ends the threads. Called
     /// from one of the pool's own threads it cannot wait for itself: it returns at once, and the threads end by
     /// themselves.
@@ -155,9 +148,9 @@ impl WorkerPool {
         }
         let mut threads = self.threads.lock();
         for thread in threads.drain(..) {
-            if let Err(message) = thread.join() {
+            if thread.join().is_err() {
                 // Jobs cannot end a thread, so this is a mistake of the pool's own: keep it visible.
-                self.shared.note_panic(message);
+                self.shared.count_panic();
             }
         }
     }
@@ -171,8 +164,8 @@ impl Shared {
             let limited = task.is_limited();
             match task {
                 Task::Submitted { job, .. } => {
-                    if let Err(payload) = catch_unwind(AssertUnwindSafe(job)) {
-                        self.note_panic(panic_message(&*payload));
+                    if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                        self.count_panic();
                     }
                 }
                 Task::OfGroup { group, job } => group.run(job),
@@ -200,10 +193,8 @@ impl Shared {
         }
     }
 
-    fn note_panic(&self, message: String) {
-        let mut state = self.state.lock();
-        state.panics += 1;
-        state.last_panic = Some(message);
+    fn count_panic(&self) {
+        self.state.lock().panics += 1;
     }
 }
 

@@ -94,11 +94,6 @@ impl Block {
         self.raw.len() + size_of::<Self>()
     }
 
-    /// Length of the raw block.
-    pub fn raw_len(&self) -> usize {
-        self.raw.len()
-    }
-
     /// The bytes at `range`, which one of its entries told.
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
         &self.raw[range]
@@ -107,11 +102,6 @@ impl Block {
     /// How many restart points it has: in an index block, how many entries.
     pub fn restarts(&self) -> usize {
         self.restarts
-    }
-
-    /// Whether it has a hash index.
-    pub fn is_hashed(&self) -> bool {
-        self.buckets > 0
     }
 
     /// The positions of its restart points.

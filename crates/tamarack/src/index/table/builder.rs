@@ -144,22 +144,12 @@ impl TableBuilder {
         if self.block.raw_bytes() >= self.options.block_bytes { self.finish_block() } else { Ok(()) }
     }
 
-    /// Entries added so far.
-    pub fn entries(&self) -> u64 {
-        self.entries
-    }
-
     /// About how long the file would be if it were finished now.
     pub fn estimated_file_bytes(&self) -> u64 {
         let filter_bytes = self.hashes.len() as u64 * u64::from(self.options.filter_bits_per_key) / 8;
         let reference_bytes = self.references.values() * 2;
         let pending = (self.block.raw_bytes() + self.index.raw_bytes()) as u64;
         self.writer.offset() + pending + filter_bytes + reference_bytes
-    }
-
-    /// Bytes of the log records that the entries so far point to.
-    pub fn referenced_value_bytes(&self) -> u64 {
-        self.references.bytes()
     }
 
     /// Writes what is left, and makes the file's data durable; its name is the caller's business. Panics if the

@@ -7,7 +7,6 @@ use std::ops::{Deref, Range};
 use std::path::PathBuf;
 
 use super::block::{Block, Target};
-use super::builder::TableSummary;
 use super::cursor::TableCursor;
 use super::filter::Filter;
 use super::format::{BlockHandle, Footer, IndexEntry, Properties, decode_pointer, payload_fits};
@@ -43,6 +42,7 @@ pub enum TablePayload {
     Pointer(ValuePointer),
 }
 
+#[cfg(test)]
 impl TableEntry {
     /// The entry's kind.
     pub fn kind(&self) -> EntryKind {
@@ -187,28 +187,9 @@ impl TableReader {
         ReferenceReader::new(&self.source, self.footer.references)
     }
 
-    /// What the builder returned when the table was finished, read back from the file.
-    pub fn summary(&self) -> Result<TableSummary> {
-        Ok(TableSummary {
-            id: self.id,
-            file_bytes: self.file_bytes(),
-            entries: self.properties.entries,
-            deletes: self.properties.deletes,
-            smallest: self.properties.smallest.clone(),
-            largest: self.properties.largest.clone(),
-            sequences: self.properties.sequences,
-            references: self.references()?.summary().to_vec(),
-        })
-    }
-
     /// Reads and checks the whole file, past the cache.
     pub fn verify(&self) -> Result<VerifyReport> {
         verify::verify(self)
-    }
-
-    /// The table's id.
-    pub fn id(&self) -> TableId {
-        self.id
     }
 
     /// What the table says about itself.
@@ -230,10 +211,6 @@ impl TableReader {
 
     pub(super) fn order(&self) -> &KeyOrder {
         &self.options.order
-    }
-
-    pub(super) fn options(&self) -> &TableOptions {
-        &self.options
     }
 
     pub(super) fn source(&self) -> &BlockSource {

@@ -1,5 +1,5 @@
 //! The pool under many thread schedules. Shuttle reports a schedule in which nobody can go on as a deadlock, so a
-//! lost wake-up fails here. Run with `RUSTFLAGS="--cfg shuttle" cargo test -p tamarack --lib interleavings`.
+//! lost wake-up fails here. Run with `RUSTFLAGS="--cfg shuttle" cargo test -p tamarack --lib shuttle`.
 
 use shuttle::check_random;
 
