@@ -1,9 +1,11 @@
 //! Running compactions.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use super::super::Cube;
-use super::PanicGuard;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::{Arc, Ordering};
+use crate::env::panic_message;
 use crate::index::{Compaction, ManualTurn};
 
 impl Cube {
@@ -57,11 +59,17 @@ impl Cube {
                 ManualTurn::Run(compaction) => {
                     state.compacting += 1;
                     drop(state);
-                    let guard = PanicGuard { cube: self, end: |state| state.compacting -= 1 };
-                    let result = self.compact(compaction);
-                    std::mem::forget(guard);
-                    self.end_job(|state| state.compacting -= 1);
-                    result?;
+                    let ended = catch_unwind(AssertUnwindSafe(|| self.compact(compaction)));
+                    match ended {
+                        Ok(result) => {
+                            self.end_job(|state| state.compacting -= 1);
+                            result?;
+                        }
+                        Err(payload) => {
+                            self.end_panicked(|state| state.compacting -= 1, &panic_message(&*payload));
+                            resume_unwind(payload);
+                        }
+                    }
                 }
             }
         }

@@ -20,7 +20,6 @@ use super::Cube;
 use super::publish::Ticket;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::SegmentMeta;
-use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
 use crate::env::pool::Priority;
@@ -105,31 +104,17 @@ impl Cube {
         let may_seal = !state.sealing && !state.seal_queued && state.stopped.is_none();
         if may_seal && !state.seals.is_empty() {
             state.seal_queued = true;
-            this.start(Priority::High, |state| state.sealing = false, |cube| cube.seal_job());
+            let end = |state: &mut State| (state.seal_queued, state.sealing) = (false, false);
+            this.start(&mut state, Priority::High, end, Cube::seal_job);
         }
         if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
             state.flushing = true;
-            this.start(
-                Priority::High,
-                |state| (state.flushing, state.sealing) = (false, false),
-                |cube| cube.flush_job(),
-            );
-        if !state.sealing && !state.seals.is_empty() {
-            state.sealing = true;
-            this.start(&mut state, Priority::High, |state| state.sealing = false, Cube::seal_job);
-        }
-        if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
-            state.flushing = true;
-            this.start(&mut state, Priority::High, |state| state.flushing = false, Cube::flush_job);
+            let end = |state: &mut State| (state.flushing, state.sealing) = (false, false);
+            this.start(&mut state, Priority::High, end, Cube::flush_job);
         }
         while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
             let Some(compaction) = self.index.pick(LEVEL_DUE_PERMILLE) else { break };
             state.compacting += 1;
-            this.start(
-                Priority::Low,
-                |state| state.compacting -= 1,
-                move |cube| cube.compaction_job(compaction),
-            );
             let end = |state: &mut State| state.compacting -= 1;
             this.start(&mut state, Priority::Low, end, move |cube| cube.compaction_job(compaction));
         }
@@ -137,18 +122,6 @@ impl Cube {
         self.throttle.set_debt(self.debt());
     }
 
-    /// Runs `job` on the workers; a panic in it poisons the cube and `end`s it.
-    fn start(
-        self: &Arc<Self>,
-        priority: Priority,
-        end: fn(&mut State),
-        job: impl FnOnce(&Arc<Cube>) + Send + 'static,
-    ) {
-        let cube = Arc::clone(self);
-        let body = Box::new(move || {
-            let guard = PanicGuard { cube: &cube, end };
-            job(&cube);
-            std::mem::forget(guard);
     /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
     /// that nobody waits for it.
     fn start(
@@ -276,20 +249,3 @@ impl State {
 const LEVEL_DUE_PERMILLE: u64 = 1000;
 /// Tables in level 0 at which writers are slowed down most.
 const LEVEL0_TABLES_MAX: usize = 24;
-
-/// Poisons the cube if a job panics, and lets nobody wait for that job.
-struct PanicGuard<'a> {
-    cube: &'a Cube,
-    /// What the end of the job changes.
-    end: fn(&mut State),
-}
-
-impl Drop for PanicGuard<'_> {
-    fn drop(&mut self) {
-        self.cube.poison(&Error::invalid_argument("a panic in background work"));
-        let mut state = self.cube.maintenance.state.lock();
-        (self.end)(&mut state);
-        drop(state);
-        self.cube.maintenance.changed.notify_all();
-    }
-}
