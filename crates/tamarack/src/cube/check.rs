@@ -7,8 +7,8 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
 use crate::index::version::{SegmentEntry, Version};
-use crate::vlog::format::{RecordKind, SEGMENT_HEADER_BYTES};
-use crate::vlog::reader::{OpenSegment, read_header};
+use crate::vlog::format::{FOOTER_TRAILER_BYTES, RecordKind, SEGMENT_HEADER_BYTES};
+use crate::vlog::reader::{OpenSegment, read_footer, read_header};
 use crate::vlog::scan::{End, Scanner, Values};
 
 /// How much a check reads.
@@ -155,15 +155,22 @@ impl Cube {
         }
         report.segments += 1;
         let segment = self.reader.segment(id)?;
-        let end = if id == tail.segment {
-            tail.offset
-        } else {
-            // Full, sealed or about to be: its successor says where its records end.
-            let next = self.reader.segment(SegmentId(id.0 + 1))?;
-            let header = read_header(next.file(), next.path(), self.id, SegmentId(id.0 + 1))?;
-            header.predecessor.offset.min(file_len(&segment)?)
-        };
+        let end = if id == tail.segment { tail.offset } else { self.end_of_full(&segment, id)? };
         self.check_segment(id, end, level, referenced, report)
+    }
+
+    /// Where the records of a segment end that takes no more of them: it waits to be sealed, or has a footer.
+    fn end_of_full(&self, segment: &OpenSegment, id: SegmentId) -> Result<u64> {
+        if let Some(end) = self.maintenance.end_of_unsealed(id) {
+            return Ok(end);
+        }
+        let header = read_header(segment.file(), segment.path(), self.id, id)?;
+        let len = file_len(segment)?;
+        let footer = read_footer(segment.file(), segment.path(), &header, len)?;
+        footer.map(|footer| footer.records_end).ok_or_else(|| {
+            let end = len.saturating_sub(FOOTER_TRAILER_BYTES as u64);
+            Error::corruption(segment.path(), end, "the footer of a sealed segment", "none")
+        })
     }
 
     fn check_segment(

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use quick_cache::sync::Cache;
 
 use super::format::{
-    HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
-    check_head, record_len,
+    FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
+    SEGMENT_HEADER_BYTES, SegmentHeader, check_head, record_len,
 };
 use crate::base::checksum::{Checksum, Seed};
 use crate::base::codec::Codec;
@@ -77,6 +77,21 @@ pub fn read_header(file: &dyn File, path: &Path, cube: CubeId, id: SegmentId) ->
         ))),
         Err(HeaderFault::Damaged(found)) => Err(Error::corruption(path, 0, "a segment header", found)),
     }
+}
+
+/// The footer of a segment file of `len` bytes; `None` if it is not sealed, or its footer is damaged: the
+/// records can be found without it.
+pub fn read_footer(file: &dyn File, path: &Path, header: &SegmentHeader, len: u64) -> Result<Option<Footer>> {
+    let Some(trailer_at) = len.checked_sub(FOOTER_TRAILER_BYTES as u64) else { return Ok(None) };
+    let io = |error| Error::io("read", path, error);
+    let mut trailer = [0; FOOTER_TRAILER_BYTES];
+    read_exact_at(file, &mut trailer, trailer_at).map_err(io)?;
+    let Some((start, payload_len, crc)) = Footer::decode_trailer(header.seed(), len, &trailer) else {
+        return Ok(None);
+    };
+    let mut payload = vec![0; usize::try_from(payload_len).expect("a payload lies inside its file")];
+    read_exact_at(file, &mut payload, start).map_err(io)?;
+    Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
 }
 
 /// What reading values has cost so far.

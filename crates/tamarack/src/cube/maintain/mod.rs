@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Cube;
 use super::publish::Ticket;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::ids::SegmentId;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
@@ -84,6 +85,12 @@ impl Maintenance {
     /// Adds a full segment.
     pub fn add_seal(&self, seal: Seal) {
         self.state.lock().seals.push_back(seal);
+    }
+
+    /// Where the records of segment `id` end, if it waits to be sealed.
+    pub fn end_of_unsealed(&self, id: SegmentId) -> Option<u64> {
+        let state = self.state.lock();
+        state.seals.iter().find(|seal| seal.file.header().id == id).map(|seal| seal.end)
     }
 
     /// Wakes everybody who waits for background work, to look at the cube's health.

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::super::format::{
-    FOOTER_TRAILER_BYTES, Footer, HeaderFault, MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader,
-    find_mark,
+    Footer, HeaderFault, MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, find_mark,
 };
+use super::super::reader::read_footer;
 use super::Task;
 use super::walk::Walked;
 use crate::base::error::{Error, Result};
@@ -102,26 +102,6 @@ fn open_candidate(task: &Task<'_>, id: SegmentId) -> Result<Candidate> {
         Err(_) => None,
     };
     Ok(Candidate { id, path, file, len, header, footer })
-}
-
-/// The footer of a segment file of `len` bytes; `None` if it is not sealed, or its footer is damaged: the
-/// records can be found without it.
-pub fn read_footer(
-    file: &dyn File,
-    path: &std::path::Path,
-    header: &SegmentHeader,
-    len: u64,
-) -> Result<Option<Footer>> {
-    let Some(trailer_at) = len.checked_sub(FOOTER_TRAILER_BYTES as u64) else { return Ok(None) };
-    let io = |error| Error::io("read", path, error);
-    let mut trailer = [0; FOOTER_TRAILER_BYTES];
-    read_exact_at(file, &mut trailer, trailer_at).map_err(io)?;
-    let Some((start, payload_len, crc)) = Footer::decode_trailer(header.seed(), len, &trailer) else {
-        return Ok(None);
-    };
-    let mut payload = vec![0; usize::try_from(payload_len).expect("a payload lies inside its file")];
-    read_exact_at(file, &mut payload, start).map_err(io)?;
-    Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
 }
 
 /// The furthest position that headers and footers say was durable.
