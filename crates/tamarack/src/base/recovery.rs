@@ -9,7 +9,7 @@ use std::fmt;
 /// let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
 /// println!("{}", db.recovery());
 /// if let Some(torn) = &db.recovery().torn_tail {
-///     println!("a crash left {} bytes that were never promised", torn.ignored_bytes);
+///     println!("a crash left {} bytes of unfinished log", torn.ignored_bytes);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
