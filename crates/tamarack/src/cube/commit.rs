@@ -59,11 +59,12 @@ impl Cube {
     pub fn write_one(&self, operation: Operation<'_>, options: &WriteOptions) -> Result<()> {
         operation.check()?;
         let entry = Entry::plain(operation);
+        let user_bytes = operation.key().len() + operation.value().len();
         match self.compressed(&entry)? {
-            None => self.commit(std::iter::once(entry), operation.value().len(), options),
+            None => self.commit(std::iter::once(entry), user_bytes, options),
             Some(stored) => {
                 let entry = Entry { stored: &stored, codec: self.options.value_codec, ..entry };
-                self.commit(std::iter::once(entry), operation.value().len(), options)
+                self.commit(std::iter::once(entry), user_bytes, options)
             }
         }
     }
@@ -72,8 +73,9 @@ impl Cube {
     /// the death of the process; with `sync`, when it is safe against that of the machine.
     ///
     /// # Errors
-    /// `InvalidArgument` and `NoSpace`: nothing was written. `ReadOnly`, `Closed`: likewise. `Io` from a plain
-    /// write or a sync: in doubt until the database is opened again.
+    /// `InvalidArgument`, `NoSpace`, `ReadOnly`, `Closed`: nothing was written. `Io` from a plain write: in doubt until
+    /// the database is opened again. With `sync`, any error of the sync itself leaves the batch visible but not known
+    /// to be durable.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         if batch.is_empty() {
             return if options.sync { self.sync() } else { self.health.check_writable() };

@@ -155,7 +155,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` (a key over 65,535 bytes, a value over 4 GiB − 1), `NoSpace`, `ReadOnly`, `Closed`:
-    /// nothing was written. `Io`: in doubt until the database is opened again.
+    /// nothing was written. `Io`: in doubt until the database is opened again. With
+    /// [`sync`](WriteOptions::sync) the sync may fail after the write became visible; it is then in doubt, too.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_with(key, value, &WriteOptions::default())
     }

@@ -6,9 +6,10 @@
 //! flushing job run at a time, and as many compactions as do not touch each other. Every change of memtables,
 //! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
 //!
-//! A failure for want of space stops the job and is told to the writers that wait for it; the next one to ask
-//! starts it again. A damaged table stops compaction until the cube is opened again, so that it is not met over
-//! and over. Any other failure poisons the cube. Lock rank: `state` is a leaf.
+//! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
+//! one to ask starts them again. Any other failure there poisons the cube. A compaction that fails stops compaction:
+//! until a flush finds room again, if space was missing, or else until the cube is opened again, so that a damaged
+//! table is not met over and over. Lock rank: `state` is a leaf.
 
 mod compact;
 mod flush;
