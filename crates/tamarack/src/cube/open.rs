@@ -12,7 +12,7 @@ use super::state::{Current, ReadState};
 use super::throttle::Throttle;
 use super::{Counters, Cube};
 use crate::base::error::{Error, Result};
-use crate::base::ids::CubeId;
+use crate::base::ids::{CubeId, LogPosition};
 use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
 use crate::base::options::Options;
@@ -21,6 +21,7 @@ use crate::env::pool::WorkerPool;
 use crate::env::{DirLock, Env, LockMode};
 use crate::index::cache::BlockCache;
 use crate::index::compact::CompactionOptions;
+use crate::index::manifest::FIRST_MANIFEST;
 use crate::index::table::TableOptions;
 use crate::index::version::{FileObserver, Version};
 use crate::index::{Index, IndexOptions};
@@ -160,12 +161,16 @@ impl Cube {
             self.seal_one(seal)?;
         }
         discarded?;
-        let Some(segment) = segment else { return Ok(()) };
-        if tail.offset == SEGMENT_HEADER_BYTES {
-            let path = segment.shared().path();
-            return self.env.fs.remove_file(path).map_err(|error| Error::io("remove", path, error));
+        if let Some(segment) = segment {
+            if tail.offset == SEGMENT_HEADER_BYTES {
+                let path = segment.shared().path();
+                self.env.fs.remove_file(path).map_err(|error| Error::io("remove", path, error))?;
+            } else {
+                self.seal_one(Seal::new(segment, tail.offset, ticket))?;
+            }
         }
-        self.seal_one(Seal::new(segment, tail.offset, ticket))
+        // Once the manifest knows them, the next open misses them if they are gone or cut.
+        self.register_sealed()
     }
 }
 
@@ -206,9 +211,25 @@ fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLoc
     })
 }
 
+/// Whether `directory` holds a cube.
+///
+/// # Errors
+/// `Corruption` if it holds parts of one but not `CURRENT`: a new cube there would sweep them away.
 fn exists(env: &Env, directory: &Path) -> Result<bool> {
     let current = FileName::Current.path(directory);
-    env.fs.exists(&current).map_err(|error| Error::io("look for", &current, error))
+    if env.fs.exists(&current).map_err(|error| Error::io("look for", &current, error))? {
+        return Ok(true);
+    }
+    let names = env.fs.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    // A creation that was cut off leaves at most its first manifest.
+    let part = names.iter().find(|name| match FileName::parse(name) {
+        Some(FileName::Segment(_) | FileName::Table(_)) => true,
+        Some(FileName::Manifest(number)) => number > FIRST_MANIFEST,
+        Some(FileName::Current | FileName::Temporary) | None => false,
+    });
+    let Some(part) = part else { return Ok(false) };
+    let expected = format!("the name of a manifest, because {part} is there");
+    Err(Error::corruption(&current, 0, expected, "no file"))
 }
 
 fn check_existence(directory: &Path, exists: bool, options: &Options) -> Result<()> {
@@ -315,6 +336,9 @@ fn replay_log(
         order: keys,
         head: version.numbers().log_head,
         last_sequence: version.numbers().last_sequence,
+        sealed_end: version.segments().sealed().next_back().map_or_else(LogPosition::default, |entry| {
+            LogPosition { segment: entry.meta.id, offset: entry.meta.end }
+        }),
         inline_value_max: options.inline_value_max,
         check_values: options.paranoid_checks,
         read_only: options.read_only,

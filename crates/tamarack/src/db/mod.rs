@@ -403,9 +403,9 @@ fn destroy(path: &Path, env: &Env) -> Result<()> {
         _ => Error::io("lock", path, error),
     })?;
     let mut foreign = false;
-    // CURRENT goes first: without it there is no database, whatever else is still there after a crash.
+    // CURRENT goes last: what a crash leaves is a damaged database, and is not taken for an empty directory.
     let mut names = env.fs.list(path).map_err(io("list"))?;
-    names.sort_by_key(|name| FileName::parse(name) != Some(FileName::Current));
+    names.sort_by_key(|name| FileName::parse(name) == Some(FileName::Current));
     for name in names {
         if FileName::parse(&name).is_none() {
             foreign = true;

@@ -19,7 +19,7 @@ use crate::env::{Env, Fs};
 use super::cache::{BlockCache, TableCache};
 use super::compact::{CompactionOptions, InProgress};
 use super::install::ManifestTurns;
-use super::manifest::{self, ManifestWriter, Recovered, TornTail};
+use super::manifest::{self, FIRST_MANIFEST, ManifestWriter, Recovered, TornTail};
 use super::output::Destination;
 use super::table::TableOptions;
 use super::version::{FileObserver, Files, Version};
@@ -135,7 +135,8 @@ impl Index {
         }
         let unopened = Unopened::new(env, directory, observer);
         let version = Version::empty(options.table.order.clone(), unopened.files.clone());
-        let manifest = ManifestWriter::create(unopened.files.clone(), cube, 1, &version.snapshot(cube))?;
+        let manifest =
+            ManifestWriter::create(unopened.files.clone(), cube, FIRST_MANIFEST, &version.snapshot(cube))?;
         Ok(unopened.into_index(cube, options, version, Some(manifest)))
     }
 

@@ -251,16 +251,27 @@ pub fn decode_mark(value: &[u8]) -> Option<LogPosition> {
         .then(|| LogPosition { segment: SegmentId(u32_at(value, 0)), offset: u64_at(value, 4) })
 }
 
+/// Kind and place of a mark.
+const MARK_FLAGS: u8 = RecordKind::Mark as u8 | FLAG_FIRST | FLAG_LAST;
+
 /// A whole, valid mark at the front of `bytes`, which stand at `offset`; `None` for anything else.
 pub fn find_mark(seed: Seed, offset: u64, bytes: &[u8]) -> Option<LogPosition> {
+    let head = bytes.get(..RECORD_HEADER_BYTES).filter(|head| head[14] == MARK_FLAGS)?;
+    check_head(seed, offset, head).ok()?;
+    guess_mark(bytes)
+}
+
+/// A mark at the front of `bytes` as far as can be told without the segment's seed: everything but the head's
+/// checksum is right.
+pub fn guess_mark(bytes: &[u8]) -> Option<LogPosition> {
     let record: &[u8; MARK_RECORD_BYTES] = bytes.first_chunk()?;
-    let plausible = record[14] == RecordKind::Mark as u8 | FLAG_FIRST | FLAG_LAST
-        && u32_at(record, 8) == MARK_VALUE_BYTES as u32;
-    if !plausible || check_head(seed, offset, &record[..RECORD_HEADER_BYTES]).is_err() {
-        return None;
-    }
+    let plausible = record[14] == MARK_FLAGS
+        && u32_at(record, 8) == MARK_VALUE_BYTES as u32
+        && (record[12], record[13], record[15]) == (0, 0, 0);
     let value = &record[RECORD_HEADER_BYTES..];
-    (Checksum::unseeded().with(value).finish() == u32_at(record, 4)).then(|| decode_mark(value)).flatten()
+    (plausible && Checksum::unseeded().with(value).finish() == u32_at(record, 4))
+        .then(|| decode_mark(value))
+        .flatten()
 }
 
 /// What a sealed segment knows about its records, so that nobody has to read values to find keys.

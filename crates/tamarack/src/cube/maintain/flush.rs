@@ -60,6 +60,17 @@ impl Cube {
         Ok(())
     }
 
+    /// Tells the manifest of the sealed segments that it does not know.
+    pub(in super::super) fn register_sealed(&self) -> Result<()> {
+        let sealed = std::mem::take(&mut self.maintenance.state.lock().sealed);
+        if sealed.is_empty() {
+            return Ok(());
+        }
+        self.index.install(VersionEdit { add_segments: sealed, ..VersionEdit::default() })?;
+        self.current.install(|| self.index.version(), &[]);
+        Ok(())
+    }
+
     /// Flushes every frozen memtable.
     pub(super) fn flush_job(&self) {
         let mut result = Ok(());

@@ -9,6 +9,9 @@
 //!
 //! The bytes are described in `docs/formats/manifest.md`. Called by the index alone.
 
+/// The number of a new cube's manifest.
+pub const FIRST_MANIFEST: u64 = 1;
+
 mod format;
 mod reader;
 mod writer;

@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::super::format::{
-    Footer, HeaderFault, MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, find_mark,
+    Footer, HeaderFault, MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, find_mark, guess_mark,
 };
 use super::super::reader::read_footer;
 use super::Task;
 use super::walk::Walked;
+use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
@@ -123,26 +124,30 @@ pub fn durable_position(candidates: &[Candidate]) -> LogPosition {
 pub fn durable_beyond(candidates: &[Candidate], walked: &[Walked], stop: LogPosition) -> Result<LogPosition> {
     let mut furthest = LogPosition::default();
     for candidate in candidates.iter().filter(|candidate| candidate.id >= stop.segment) {
-        let Ok(header) = &candidate.header else { continue };
+        // Without its header nobody knows a segment's seed; what still looks like a mark then counts as one.
+        let seed = candidate.header.as_ref().ok().map(SegmentHeader::seed);
         let from = walked
             .iter()
             .find(|walked| walked.id == candidate.id)
             .map_or(SEGMENT_HEADER_BYTES, |walked| walked.end);
-        furthest = furthest.max(search_marks(candidate, header, from)?);
+        furthest = furthest.max(search_marks(candidate, seed, from)?);
     }
     Ok(furthest)
 }
 
 /// The furthest position in any mark from `from` on, whatever lies between.
-fn search_marks(candidate: &Candidate, header: &SegmentHeader, from: u64) -> Result<LogPosition> {
-    let seed = header.seed();
+fn search_marks(candidate: &Candidate, seed: Option<Seed>, from: u64) -> Result<LogPosition> {
     let mut furthest = LogPosition::default();
     for_each_chunk(candidate, from, MARK_RECORD_BYTES as u64 - 1, &mut |at, chunk| {
         if chunk.iter().all(|&byte| byte == 0) {
             return;
         }
         for start in 0..chunk.len().saturating_sub(MARK_RECORD_BYTES - 1) {
-            if let Some(position) = find_mark(seed, at + start as u64, &chunk[start..]) {
+            let found = match seed {
+                Some(seed) => find_mark(seed, at + start as u64, &chunk[start..]),
+                None => guess_mark(&chunk[start..]).filter(|position| position.segment <= candidate.id),
+            };
+            if let Some(position) = found {
                 furthest = furthest.max(position);
             }
         }

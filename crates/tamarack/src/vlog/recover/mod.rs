@@ -44,6 +44,8 @@ pub struct Task<'a> {
     pub head: LogPosition,
     /// The last operation that is in tables.
     pub last_sequence: Sequence,
+    /// The end of the last segment that was sealed: the log was durable up to there.
+    pub sealed_end: LogPosition,
     /// Values up to this length are replayed as values, longer ones as pointers.
     pub inline_value_max: usize,
     /// Read and check every value, durable or not.
@@ -96,7 +98,7 @@ pub struct Recovered {
 /// with. Nothing is deleted or changed before the whole replay has succeeded.
 pub fn recover(task: &Task<'_>, apply: &mut dyn FnMut(Replayed<'_>) -> Result<()>) -> Result<Recovered> {
     let candidates = evidence::find_candidates(task)?;
-    let mut durable = evidence::durable_position(&candidates).max(task.head);
+    let mut durable = evidence::durable_position(&candidates).max(task.head).max(task.sealed_end);
     let mut walk = Walk::new(task, &candidates, durable);
     let walked = walk.run(apply)?;
     let stop = walk.position();
@@ -127,15 +129,28 @@ fn lost_durable_bytes(
     let stop = walk.position();
     let expected = format!("the log, which was durable up to {durable}");
     let path = FileName::Segment(stop.segment).path(task.directory);
-    let next = candidates.iter().filter(|candidate| candidate.id > stop.segment).find(|c| c.header.is_err());
+    let between = |id: SegmentId| id > stop.segment && id <= durable.segment;
+    let next = candidates.iter().filter(|candidate| between(candidate.id)).find(|c| c.header.is_err());
     match (walk.fault(), next) {
         (Some(found), _) => Error::corruption(&path, stop.offset, expected, found),
         (None, Some(broken)) => {
             let found = broken.header.as_ref().err().map(ToString::to_string).unwrap_or_default();
             Error::corruption(&broken.path, 0, expected, found)
         }
-        (None, None) => Error::corruption(&path, stop.offset, expected, "its end"),
+        (None, None) => match missing_segment(candidates, stop, durable) {
+            Some(id) => {
+                Error::corruption(&FileName::Segment(id).path(task.directory), 0, expected, "no file")
+            }
+            None => Error::corruption(&path, stop.offset, expected, "its end"),
+        },
     }
+}
+
+/// The first segment behind `stop` that was there once, because another was begun behind it or it was durable.
+fn missing_segment(candidates: &[Candidate], stop: LogPosition, durable: LogPosition) -> Option<SegmentId> {
+    let headers = candidates.iter().filter_map(|candidate| candidate.header.as_ref().ok());
+    let known = headers.map(|header| header.predecessor.segment).chain([durable.segment]);
+    known.filter(|&id| id > stop.segment && candidates.iter().all(|candidate| candidate.id != id)).min()
 }
 
 /// Whether anything stands behind the end of the log.

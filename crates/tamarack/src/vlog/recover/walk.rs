@@ -161,6 +161,7 @@ impl<'a> Walk<'a> {
             value_record_bytes: 0,
         };
         let mut scanner = Scanner::new(&*candidate.file, &candidate.path, header.seed(), start, limit);
+        let mut misfit = None;
         loop {
             let here = LogPosition { segment: candidate.id, offset: scanner.offset() };
             let check_all = self.task.check_values || here >= self.durable;
@@ -170,47 +171,53 @@ impl<'a> Walk<'a> {
                 if check_all || inline { Values::Check } else { Values::Skip }
             })?;
             let Some(record) = record else { break };
+            misfit = self.misfit(&record);
+            if misfit.is_some() {
+                break;
+            }
             if record.header.kind == RecordKind::Put {
                 walked.value_records += 1;
                 walked.value_record_bytes += record.header.record_len();
             }
             let end = record.offset + record.header.record_len();
-            if self.record(candidate, &record, apply)? {
+            if self.record(candidate.id, &record, apply)? {
                 walked.end = end;
             }
         }
-        self.fault = match scanner.end() {
+        self.fault = misfit.or_else(|| match scanner.end() {
             End::Invalid { expected, found, .. } => Some(format!("{found} in place of {expected}")),
             End::Blank { .. } if !self.pending.is_empty() => Some("zeros inside a batch".into()),
             End::Blank { .. } | End::Limit => None,
-        };
+        });
         self.pending.clear();
         Ok(walked)
     }
 
-    /// Takes one record. Returns whether the log is whole up to its end, that is, whether no batch is open.
+    /// Why a whole record does not belong behind those before it. A plain write that failed may leave some: its
+    /// place was given to the next batch, which may be shorter.
+    fn misfit(&self, record: &ScannedRecord<'_>) -> Option<String> {
+        if record.header.kind == RecordKind::Mark {
+            return None;
+        }
+        let (sequence, next) =
+            (record.header.sequence.0, self.last_sequence.0 + 1 + self.pending.len() as u64);
+        let fits = record.header.place.first == self.pending.is_empty() && sequence == next;
+        (!fits)
+            .then(|| format!("operation {sequence} in place of operation {next}, or inside of another batch"))
+    }
+
+    /// Takes one record that fits. Returns whether the log is whole up to its end, that is, whether no batch is open.
     fn record(
         &mut self,
-        candidate: &Candidate,
+        segment: SegmentId,
         record: &ScannedRecord<'_>,
         apply: &mut dyn FnMut(Replayed<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let corrupt = |expected: &str, found: String| {
-            Err(Error::corruption(&candidate.path, record.offset, expected, found))
-        };
         if record.header.kind == RecordKind::Mark {
             return Ok(self.pending.is_empty());
         }
         let place = record.header.place;
-        if place.first != self.pending.is_empty() {
-            let found = format!("one with first = {}", place.first);
-            return corrupt("a record that fits the batch before it", found);
-        }
-        let expected = self.last_sequence.0 + 1 + self.pending.len() as u64;
-        if record.header.sequence.0 != expected {
-            return corrupt(&format!("sequence number {expected}"), record.header.sequence.to_string());
-        }
-        let effect = self.effect(candidate.id, record);
+        let effect = self.effect(segment, record);
         if place == super::super::format::BatchPlace::ONLY {
             apply(Replayed { sequence: record.header.sequence, key: record.key, effect })?;
             (self.batches, self.operations) = (self.batches + 1, self.operations + 1);
