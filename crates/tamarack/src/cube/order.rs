@@ -23,6 +23,9 @@
 //!
 //! Lock rank: `state` is taken alone or before the leaf locks of `durability` and `health`.
 
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
+
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -226,17 +229,15 @@ impl CommitOrder {
         let mut state = self.state.lock();
         loop {
             self.wait_for_turn(&mut state)?;
-            state.write_pending_mark()?;
-            let Some(obstacle) = state.obstacle(need, &self.limits) else {
-                let ticket = Ticket(state.last_ticket + 1);
-                if self.publisher.has_room(ticket) {
-                    return Ok(state.assign(need));
-                }
-                let oldest = Ticket(ticket.0 - super::publish::RING_TICKETS);
+            if let Some(earlier) = self.publisher.blocks(Ticket(state.last_ticket + 1)) {
                 drop(state);
-                self.publisher.wait_for(oldest)?;
+                self.publisher.wait_for(earlier)?;
                 state = self.state.lock();
                 continue;
+            }
+            state.write_pending_mark()?;
+            let Some(obstacle) = state.obstacle(need, &self.limits) else {
+                return Ok(state.assign(need));
             };
             let plain = matches!(obstacle, Obstacle::PlainWrite(_));
             state.turning = true;

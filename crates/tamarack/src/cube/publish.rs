@@ -14,7 +14,7 @@ use crate::base::ids::Sequence;
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Condvar, Mutex, Ordering, SPINS_MAX, fence, spin_hint};
 
 /// Tickets that can be unpublished at the same time; more than any number of threads that write at once.
-pub const RING_TICKETS: u64 = 4096;
+const RING_TICKETS: u64 = 4096;
 
 /// A commit's place in log order. The first is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ impl Publisher {
         Self::with_ring(visible, RING_TICKETS)
     }
 
-    fn with_ring(visible: Sequence, tickets: u64) -> Arc<Self> {
+    pub(super) fn with_ring(visible: Sequence, tickets: u64) -> Arc<Self> {
         let slot = |_| Slot { done: AtomicU64::new(0), sequence: AtomicU64::new(0) };
         Arc::new(Self {
             ring: (0..tickets).map(slot).collect(),
@@ -70,9 +70,11 @@ impl Publisher {
         Sequence(self.visible.load(Ordering::Acquire))
     }
 
-    /// Whether a ticket may be handed out: its slot in the ring is free.
-    pub fn has_room(&self, ticket: Ticket) -> bool {
-        ticket.0 - self.published.load(Ordering::Acquire) <= self.ring.len() as u64
+    /// The ticket that must be published before `ticket` may be handed out, unless it is: the two share a slot of
+    /// the ring.
+    pub fn blocks(&self, ticket: Ticket) -> Option<Ticket> {
+        let earlier = ticket.0.checked_sub(self.ring.len() as u64)?;
+        (self.published.load(Ordering::Acquire) < earlier).then_some(Ticket(earlier))
     }
 
     /// Reports that log and memtable hold everything of `ticket`, whose last operation is `last`, and waits until

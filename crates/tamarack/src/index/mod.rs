@@ -25,7 +25,7 @@ pub mod table;
 pub mod version;
 
 #[cfg(test)]
-mod testing;
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

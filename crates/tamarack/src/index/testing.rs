@@ -1,5 +1,5 @@
-//! What the tests of the index share: a file system in memory that can be told to fail, and an observer that
-//! remembers.
+//! What the tests of the index and the cube share: a file system in memory that can be told to fail, and an
+//! observer that remembers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,7 +42,7 @@ impl Failing {
 
 #[derive(Debug, Default)]
 struct Bytes {
-    bytes: Mutex<Vec<u8>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
     failing: Arc<Failing>,
 }
 
@@ -57,7 +57,7 @@ impl MemoryFs {
     }
 
     pub fn put(&self, path: &Path, bytes: &[u8]) {
-        let file = Bytes { bytes: Mutex::new(bytes.to_vec()), failing: self.failing.clone() };
+        let file = Bytes { bytes: Arc::new(Mutex::new(bytes.to_vec())), failing: self.failing.clone() };
         self.files.lock().insert(path.to_path_buf(), Arc::new(file));
     }
 
@@ -167,8 +167,32 @@ impl File for Bytes {
     fn advise(&self, _access: Access) -> io::Result<()> {
         Ok(())
     }
-    fn map(&self, _len: u64) -> io::Result<Arc<dyn Mapping>> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn map(&self, len: u64) -> io::Result<Arc<dyn Mapping>> {
+        Ok(Arc::new(MappedBytes { bytes: self.bytes.clone(), len }))
+    }
+}
+
+/// A file in memory, mapped.
+#[derive(Debug)]
+struct MappedBytes {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    len: u64,
+}
+
+#[expect(unsafe_code, reason = "the trait's contract; here every call is safe")]
+impl Mapping for MappedBytes {
+    fn len(&self) -> u64 {
+        self.len
+    }
+    fn prefault(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+    unsafe fn write(&self, offset: u64, bytes: &[u8]) {
+        let start = offset as usize;
+        self.bytes.lock()[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+    unsafe fn bytes(&self, _offset: u64, _len: usize) -> &[u8] {
+        panic!("the engine reads files, not mappings")
     }
 }
 

@@ -58,6 +58,7 @@ fn writers_and_a_reader(key: fn(writer: u8, index: u8) -> u8) {
         thread.join().expect("no thread panics");
     }
     assert_eq!(scan(&list).len(), usize::from(WRITERS * EACH));
+    assert_eq!(list.entries(), u64::from(WRITERS * EACH));
     assert!(levels_are_sorted(&list));
 }
 
