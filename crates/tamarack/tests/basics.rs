@@ -5,6 +5,8 @@
     reason = "tests prepare and inspect the real world"
 )]
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tamarack::{
     Bytewise, Codec, Comparator, Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch,
     WriteOptions,
@@ -153,6 +155,40 @@ fn a_custom_order_is_kept() {
     let expected: Vec<u8> = std::iter::once(255).chain((0..200).rev()).collect();
     assert_eq!(keys, expected);
     assert_eq!(db.get(&[77]).unwrap().unwrap(), [77; 50]);
+}
+
+static PANIC: AtomicBool = AtomicBool::new(false);
+
+#[derive(Debug)]
+struct Panicking;
+
+impl Comparator for Panicking {
+    fn name(&self) -> &str {
+        "test.Panicking"
+    }
+    fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+        assert!(!PANIC.load(Ordering::Relaxed), "told to panic");
+        left.cmp(right)
+    }
+}
+
+#[test]
+fn a_panic_in_the_background_is_quoted_and_nobody_hangs() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { comparator: std::sync::Arc::new(Panicking), ..small() };
+    let db = Db::open(directory.path(), options.clone()).unwrap();
+    for key in 0..100_u8 {
+        db.put(&[key], &[key; 50]).unwrap();
+    }
+    PANIC.store(true, Ordering::Relaxed);
+    let error = db.flush().unwrap_err();
+    PANIC.store(false, Ordering::Relaxed);
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    assert!(error.message().contains("a panic in background work: told to panic"), "{error}");
+    assert_eq!(db.put(b"k", b"v").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(db.get(&[7]).unwrap().unwrap(), [7; 50]);
+    assert_eq!(db.close().unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(all(&Db::open(directory.path(), options).unwrap()).len(), 100);
 }
 
 #[test]
