@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
 use crate::index::version::{SegmentEntry, Version};
-use crate::vlog::format::{FOOTER_TRAILER_BYTES, RecordKind, SEGMENT_HEADER_BYTES};
+use crate::vlog::format::{FOOTER_TRAILER_BYTES, Footer, RecordKind, SEGMENT_HEADER_BYTES};
 use crate::vlog::reader::{OpenSegment, read_footer, read_header};
 use crate::vlog::scan::{End, Scanner, Values};
 
@@ -139,6 +139,9 @@ impl Cube {
             let expected = format!("a segment of {} bytes", entry.meta.file_bytes);
             return Err(Error::corruption(segment.path(), 0, expected, format!("{len} bytes")));
         }
+        if level > CheckLevel::Structure {
+            report.note(self.footer_of(&segment, id));
+        }
         self.check_segment(id, entry.meta.end, level, referenced, report)
     }
 
@@ -164,12 +167,16 @@ impl Cube {
         if let Some(end) = self.maintenance.end_of_unsealed(id) {
             return Ok(end);
         }
+        Ok(self.footer_of(segment, id)?.records_end)
+    }
+
+    fn footer_of(&self, segment: &OpenSegment, id: SegmentId) -> Result<Footer> {
         let header = read_header(segment.file(), segment.path(), self.id, id)?;
         let len = file_len(segment)?;
-        let footer = read_footer(segment.file(), segment.path(), &header, len)?;
-        footer.map(|footer| footer.records_end).ok_or_else(|| {
-            let end = len.saturating_sub(FOOTER_TRAILER_BYTES as u64);
-            Error::corruption(segment.path(), end, "the footer of a sealed segment", "none")
+        read_footer(segment.file(), segment.path(), &header, len)?.ok_or_else(|| {
+            let trailer = len.saturating_sub(FOOTER_TRAILER_BYTES as u64);
+            let (expected, found) = ("the footer of a sealed segment", "bytes that do not check");
+            Error::corruption(segment.path(), trailer, expected, found)
         })
     }
 
