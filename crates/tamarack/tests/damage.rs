@@ -1,0 +1,276 @@
+//! Every byte of a small database is damaged by one bit, each file is removed, each is cut. Whatever is read then is
+//! right, or an error that names the file: never a missing key, a wrong value or a panic.
+//!
+//! The database has tables at several levels, sealed segments and a log tail, and is taken once as a killed process
+//! leaves it (every byte of every file) and once as a close does (every fifth byte). Each damaged database is opened
+//! read-only, every seventh also for writing.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use common::{Random, Watchdog, copy_directory, fast_directory, file_names, tiny};
+use tamarack::{Codec, Db, Error, ErrorKind, IterOptions, Options, ReadOptions};
+
+const WORKERS: usize = 2;
+
+struct Golden {
+    root: tempfile::TempDir,
+    expected: BTreeMap<Vec<u8>, Vec<u8>>,
+    absent: Vec<Vec<u8>>,
+}
+
+fn options() -> Options {
+    Options { block_codec: Codec::Lz4, value_codec: Codec::Lz4, background_threads: 1, ..tiny() }
+}
+
+impl Golden {
+    /// Makes a database, leaves it open or closes it, and keeps a copy of its files.
+    fn new(close: bool) -> Self {
+        let root = fast_directory();
+        let db = Db::open(root.path().join("db"), options()).unwrap();
+        let mut expected = BTreeMap::new();
+        let mut put = |number: usize, round: u8| {
+            let key = format!("key{number:04}").into_bytes();
+            let value = match number % 4 {
+                0 => vec![round; 5],
+                1 => vec![round; 90],
+                _ => Random::new(number as u64).bytes(100 + usize::from(round)),
+            };
+            db.put(&key, &value).unwrap();
+            expected.insert(key, value);
+        };
+        (0..130).for_each(|number| put(number, 1));
+        db.compact_range(None, None).unwrap();
+        (0..130).step_by(9).for_each(|number| put(number, 2));
+        db.delete(b"key0001").unwrap();
+        db.flush().unwrap();
+        db.wait_idle().unwrap();
+        (0..130).step_by(17).for_each(|number| put(number, 3));
+        db.delete(b"key0005").unwrap();
+        db.sync().unwrap();
+        for key in [b"key0001", b"key0005"] {
+            expected.remove(&key[..]);
+        }
+        let levels = db.stats().levels.iter().filter(|level| level.tables > 0).count();
+        assert!(levels > 1 && db.stats().segments.len() > 2, "{:?}", db.stats());
+        let absent = vec![b"key0001".to_vec(), b"key0005".to_vec(), b"key0060x".to_vec(), b"zzz".to_vec()];
+        if close {
+            db.close().unwrap();
+        }
+        copy_directory(&root.path().join("db"), &root.path().join("copy"));
+        Self { root, expected, absent }
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.root.path().join("copy")
+    }
+
+    /// Opens `path` and reads everything in every way. `file` is the damaged one.
+    fn try_all(&self, path: &Path, file: &str, options: &Options, what: &str) -> Outcome {
+        let mut outcome = Outcome { file: file.to_owned(), what: what.to_owned(), errors: 0 };
+        match Db::open(path, options.clone()) {
+            Err(error) => outcome.accept(&error),
+            Ok(db) => self.read_all(&db, &mut outcome),
+        }
+        outcome
+    }
+
+    fn read_all(&self, db: &Db, outcome: &mut Outcome) {
+        let what = outcome.what.clone();
+        for (key, value) in &self.expected {
+            if let Some(found) = outcome.unless_error(db.get(key)) {
+                assert!(found.as_ref() == Some(value), "{what}: get of {key:?} gives {found:?}");
+            }
+            if let Some(found) = outcome.unless_error(db.contains(key)) {
+                assert!(found, "{what}: {key:?} is not contained");
+            }
+        }
+        for key in &self.absent {
+            if let Some(found) = outcome.unless_error(db.get(key)) {
+                assert!(found.is_none(), "{what}: {key:?} is there");
+            }
+        }
+        let keys: Vec<_> = self.expected.keys().collect();
+        for (key, found) in keys.iter().zip(db.multi_get(&keys, &ReadOptions::default())) {
+            if let Some(found) = outcome.unless_error(found) {
+                assert!(found.as_ref() == Some(&self.expected[*key]), "{what}: multi_get of {key:?}");
+            }
+        }
+        self.scan(db, outcome, false);
+        self.scan(db, outcome, true);
+    }
+
+    /// Walks until the end or an error: what comes before it is right.
+    fn scan(&self, db: &Db, outcome: &mut Outcome, backward: bool) {
+        let what = outcome.what.clone();
+        let Some(mut iter) = outcome.unless_error(db.iter(&IterOptions::default())) else { return };
+        let placed = if backward { iter.seek_to_last() } else { iter.seek_to_first() };
+        let mut expected: Vec<_> = self.expected.iter().collect();
+        if backward {
+            expected.reverse();
+        }
+        let mut moved = outcome.unless_error(placed);
+        for (key, value) in expected {
+            if moved.is_none() {
+                return;
+            }
+            assert!(iter.valid(), "{what}: a scan ends before {key:?}, backward: {backward}");
+            assert_eq!(iter.key(), key, "{what}: backward: {backward}");
+            if let Some(found) = outcome.unless_error(iter.value().map(<[u8]>::to_vec)) {
+                assert!(&found == value, "{what}: a scan gives a wrong value of {key:?}");
+            }
+            let step = if backward { iter.prev() } else { iter.next() };
+            moved = outcome.unless_error(step);
+        }
+        assert!(moved.is_none() || !iter.valid(), "{what}: a scan goes on behind the end");
+    }
+}
+
+/// What reading a damaged database came to.
+struct Outcome {
+    file: String,
+    what: String,
+    errors: usize,
+}
+
+impl Outcome {
+    fn unless_error<T>(&mut self, outcome: tamarack::Result<T>) -> Option<T> {
+        outcome.map_err(|error| self.accept(&error)).ok()
+    }
+
+    /// An error is acceptable if it says what is wrong and where.
+    fn accept(&mut self, error: &Error) {
+        self.errors += 1;
+        let what = &self.what;
+        match error.kind() {
+            ErrorKind::Corruption => {
+                let place = error.as_corruption().unwrap_or_else(|| panic!("{what}: no place in {error}"));
+                let named = place.file.file_name().unwrap().to_str().unwrap();
+                // A manifest that was cut is a whole one of an earlier time: what is gone since is named.
+                let cut = self.file.starts_with("MANIFEST") && what.contains("cut");
+                assert!(cut || named == self.file, "{what}: {error}");
+            }
+            ErrorKind::Unsupported => assert!(error.message().contains(&self.file), "{what}: {error}"),
+            kind => panic!("{what}: {kind}: {error}"),
+        }
+    }
+}
+
+/// Flips one bit in every `step`th byte of every file, and counts the flips that led to an error, by file.
+fn flip_everything(golden: &Golden, step: usize) -> BTreeMap<String, (usize, usize)> {
+    let names = file_names(&golden.copy());
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                let names = &names;
+                scope.spawn(move || {
+                    let mut noticed = BTreeMap::new();
+                    for name in names {
+                        noticed.insert(name.clone(), flip_file(golden, name, worker, step));
+                    }
+                    noticed
+                })
+            })
+            .collect();
+        let mut total = BTreeMap::new();
+        for worker in workers {
+            for (name, (errors, flips)) in worker.join().unwrap() {
+                let sum: &mut (usize, usize) = total.entry(name).or_default();
+                *sum = (sum.0 + errors, sum.1 + flips);
+            }
+        }
+        total
+    })
+}
+
+fn flip_file(golden: &Golden, name: &str, worker: usize, step: usize) -> (usize, usize) {
+    let path = golden.root.path().join(format!("worker{worker}"));
+    let writable = golden.root.path().join(format!("writable{worker}"));
+    copy_directory(&golden.copy(), &path);
+    let whole = std::fs::read(path.join(name)).unwrap();
+    // Of space that was reserved and never written, the beginning will do.
+    let used = whole.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let (mut errors, mut flips) = (0, 0);
+    for at in (worker * step..whole.len().min(used + 100)).step_by(step * WORKERS) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        std::fs::write(path.join(name), &bytes).unwrap();
+        let what = format!("{name}, bit {} of byte {at} of {}", at % 8, whole.len());
+        let read_only = Options { read_only: true, ..options() };
+        let outcome = golden.try_all(&path, name, &read_only, &what);
+        errors += usize::from(outcome.errors > 0);
+        flips += 1;
+        if at % 7 == 0 {
+            copy_directory(&path, &writable);
+            golden.try_all(&writable, name, &options(), &format!("{what}, for writing"));
+        }
+    }
+    (errors, flips)
+}
+
+#[test]
+fn a_flipped_bit_anywhere_gives_an_error_or_the_right_answer() {
+    let _watchdog = Watchdog::new(400, "flipping every bit");
+    for (close, step) in [(false, 1), (true, 5)] {
+        let golden = Golden::new(close);
+        let noticed = flip_everything(&golden, step);
+        let flips: usize = noticed.values().map(|(_, flips)| flips).sum();
+        let errors: usize = noticed.values().map(|(errors, _)| errors).sum();
+        assert!(errors * 2 > flips, "few of the damaged bytes matter: {noticed:#?}");
+    }
+}
+
+#[test]
+fn a_missing_or_cut_file_is_named() {
+    let golden = Golden::new(true);
+    let path = golden.root.path().join("damaged");
+    for name in file_names(&golden.copy()) {
+        for (read_only, paranoid_checks) in [(true, false), (false, false), (false, true)] {
+            let options = Options { read_only, paranoid_checks, ..options() };
+            copy_directory(&golden.copy(), &path);
+            std::fs::remove_file(path.join(&name)).unwrap();
+            let before = file_names(&path);
+            let what = format!("{name} missing, read-only: {read_only}");
+            let outcome = golden.try_all(&path, &name, &options, &what);
+            assert_eq!(outcome.errors, 1, "{what}: it opens");
+            assert_eq!(file_names(&path), before, "{what}: a refused open changes nothing");
+            let whole = std::fs::read(golden.copy().join(&name)).unwrap();
+            for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
+                copy_directory(&golden.copy(), &path);
+                std::fs::write(path.join(&name), &whole[..cut]).unwrap();
+                let what = format!("{name} cut to {cut} of {}", whole.len());
+                let outcome = golden.try_all(&path, &name, &options, &what);
+                assert!(outcome.errors > 0 || name.starts_with("MANIFEST"), "{what}: it opens");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_paranoid_open_notices_damage_that_no_read_meets() {
+    let golden = Golden::new(true);
+    let path = golden.root.path().join("damaged");
+    for name in
+        file_names(&golden.copy()).iter().filter(|name| name.ends_with(".table") || name.ends_with(".vlog"))
+    {
+        let whole = std::fs::read(golden.copy().join(name)).unwrap();
+        for at in (0..whole.len()).step_by(23) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            copy_directory(&golden.copy(), &path);
+            std::fs::write(path.join(name), &bytes).unwrap();
+            // Opened for writing, it would make a footer that is not in use yet anew.
+            let options = Options { paranoid_checks: true, read_only: true, ..options() };
+            let what = format!("byte {at} of {} of {name}", whole.len());
+            let outcome = golden.try_all(&path, name, &options, &what);
+            assert!(outcome.errors > 0, "{what}: not noticed");
+        }
+    }
+}
