@@ -101,8 +101,9 @@ impl PreparedSegment {
             return Ok(None);
         }
         let first = size.reserve.min(size.capacity);
-        let random = |()| file.advise(Access::Random);
-        match file.allocate(0, first).and_then(random).and_then(|()| file.map(size.capacity)) {
+        // Advice: without it the kernel reads ahead, which is slower and as right.
+        drop(file.advise(Access::Random));
+        match file.allocate(0, first).and_then(|()| file.map(size.capacity)) {
             Ok(mapping) => Ok(Some(mapping)),
             Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
                 file.set_len(0).map_err(|error| Error::io("truncate", path, error))?;
