@@ -135,6 +135,14 @@ impl Error {
         error
     }
 
+    /// A sync of `path` failed. That is never [`ErrorKind::NoSpace`], whatever the cause: what was written is in
+    /// doubt, and a second try would prove nothing.
+    pub fn sync(path: &Path, source: io::Error) -> Self {
+        let mut error = Self::io("sync", path, source);
+        error.inner.kind = ErrorKind::Io;
+        error
+    }
+
     /// Bytes on disk are damaged: in `file`, at `offset`, `expected` should stand where `found` does.
     pub fn corruption(
         file: &Path,

@@ -284,7 +284,7 @@ impl SegmentFile {
     /// # Errors
     /// `Io`. The caller must not try again, nor take anything written since the last success as durable.
     pub fn sync(&self, fs: &dyn Fs) -> Result<()> {
-        self.file.sync_data().map_err(|error| Error::io("sync", &self.path, error))?;
+        self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;
         if !self.name_durable.load(Ordering::Acquire) {
             sync_parent(fs, &self.path)?;
             self.name_durable.store(true, Ordering::Release);
@@ -304,7 +304,7 @@ fn copy(mapping: &dyn Mapping, allocated: u64, offset: u64, bytes: &[u8]) {
 /// Syncs the directory that holds `path`.
 pub fn sync_parent(fs: &dyn Fs, path: &Path) -> Result<()> {
     let parent = path.parent().expect("segment files lie in the cube's directory");
-    fs.sync_dir(parent).map_err(|error| Error::io("sync", parent, error))
+    fs.sync_dir(parent).map_err(|error| Error::sync(parent, error))
 }
 
 /// Seals a segment whose records end at `end` and whose writers are done: syncs it, writes the footer, cuts the
@@ -321,13 +321,13 @@ pub fn seal(
 ) -> Result<SegmentMeta> {
     let seed = header.seed();
     let io = |operation| move |error| Error::io(operation, path, error);
-    file.sync_data().map_err(io("sync"))?;
+    file.sync_data().map_err(|error| Error::sync(path, error))?;
     let footer = summarize(file, path, seed, end, order)?;
     let bytes = footer.encode(seed);
     file.write_at(&bytes, end).map_err(io("write the footer of"))?;
     let file_bytes = end + bytes.len() as u64;
     file.set_len(file_bytes).map_err(io("cut"))?;
-    file.sync_data().map_err(io("sync"))?;
+    file.sync_data().map_err(|error| Error::sync(path, error))?;
     Ok(meta_of(header.id, file_bytes, &footer))
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -134,7 +135,9 @@ impl Watchdog {
         let (alive, ended) = channel::<()>();
         std::thread::spawn(move || {
             if ended.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("not done after {seconds} s: {task}");
+                // Not with eprintln, whose words the test's own capture would keep to itself.
+                let words = format!("not done after {seconds} s: {task}\n");
+                drop(std::io::stderr().write_all(words.as_bytes()));
                 std::process::abort();
             }
         });

@@ -170,6 +170,7 @@ impl Cube {
         self.order.rotate_memtable(|obstacle| self.clear(obstacle))?;
         let newest = self.current.peek().frozen.first().cloned();
         let Some(newest) = newest else { return Ok(()) };
+        self.retry_for_want_of_space();
         let mut state = self.maintenance.state.lock();
         loop {
             self.health.check_writable()?;

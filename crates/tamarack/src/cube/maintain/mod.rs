@@ -161,12 +161,25 @@ impl Cube {
         memtables.max(level0).min(1.0)
     }
 
+    /// Starts again what stopped because the disk was full, for a caller who is about to wait for it: there may be
+    /// space by now, and if there is none, the caller gets an error of the present.
+    pub(super) fn retry_for_want_of_space(&self) {
+        let full = |error: &mut Error| error.kind() == ErrorKind::NoSpace;
+        let mut state = self.maintenance.state.lock();
+        let stopped = [state.stopped.take_if(full), state.compaction_stopped.take_if(full)];
+        drop(state);
+        if stopped.iter().any(Option::is_some) {
+            self.schedule();
+        }
+    }
+
     /// Waits until another memtable may be frozen. `log_bytes` is the log granted so far.
     ///
     /// # Errors
     /// Why flushing stopped; the next call starts it again.
     pub(super) fn wait_for_flush(&self, log_bytes: u64) -> Result<()> {
         let mut waited = None;
+        self.retry_for_want_of_space();
         let mut state = self.maintenance.state.lock();
         let result = loop {
             if let Err(error) = self.health.check_writable() {
@@ -197,6 +210,7 @@ impl Cube {
     /// # Errors
     /// Why a job stopped, or why the cube is poisoned.
     pub fn wait_idle(&self) -> Result<()> {
+        self.retry_for_want_of_space();
         let mut state = self.maintenance.state.lock();
         loop {
             self.health.check_writable()?;

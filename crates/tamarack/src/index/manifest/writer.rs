@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::base::checksum::Seed;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::CubeId;
 use crate::base::names::FileName;
 use crate::base::sync::Arc;
@@ -53,13 +53,15 @@ impl ManifestWriter {
     }
 
     /// Appends `edit` and makes it durable. After a failure nobody knows whether the edit will be found when the
-    /// cube is next opened, so this and every later call fails.
+    /// cube is next opened, so this and every later call fails; but a disk that is full may be tried again.
     pub fn append(&mut self, edit: &VersionEdit) -> Result<()> {
         self.check_writable()?;
         let mut bytes = Vec::new();
         format::put_record(&mut bytes, self.seed, self.end, &format::encode_edit(edit));
         if let Err(error) = self.write_durably(&bytes) {
-            self.failure = Some(error.clone());
+            if !self.cut_off(&error) {
+                self.failure = Some(error.clone());
+            }
             return Err(error);
         }
         self.end += bytes.len() as u64;
@@ -109,7 +111,7 @@ impl ManifestWriter {
 
     fn write_durably(&self, bytes: &[u8]) -> Result<()> {
         self.file.write_at(bytes, self.end).map_err(|error| Error::io("write", &self.path(), error))?;
-        self.file.sync_data().map_err(|error| Error::io("sync", &self.path(), error))
+        self.file.sync_data().map_err(|error| Error::sync(&self.path(), error))
     }
 
     /// Notes behind the last edit that it is durable, so that a reader can tell damage to it from an edit that
@@ -120,7 +122,17 @@ impl ManifestWriter {
         match self.file.write_at(&bytes, self.end) {
             Ok(()) => self.end += bytes.len() as u64,
             // The edit stands, so this is no failure of it; but what stands behind it is unknown.
-            Err(error) => self.failure = Some(Error::io("write", &self.path(), error)),
+            Err(error) => {
+                let error = Error::io("write", &self.path(), error);
+                if !self.cut_off(&error) {
+                    self.failure = Some(error);
+                }
+            }
         }
+    }
+
+    /// Whether a write failed for want of space alone and what it left behind the last record is cut off again.
+    fn cut_off(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::NoSpace && self.file.set_len(self.end).is_ok()
     }
 }

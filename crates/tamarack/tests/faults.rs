@@ -1,0 +1,406 @@
+//! A world whose calls fail: full disks, device errors at the n-th call of each kind, failed syncs, read-only file
+//! systems. Errors are clean, nothing hangs, and what was acknowledged is there.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::{Watchdog, assert_clean, content, copy_directory, fast_directory, tiny};
+use tamarack::testing::{Call, ENOSPC, EROFS, Env, Fault, FaultEnv, Faults, posix_env};
+use tamarack::{Db, Error, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
+
+/// A directory in a world of its own.
+struct Place {
+    root: tempfile::TempDir,
+    env: Env,
+    faults: Arc<Faults>,
+    options: Options,
+}
+
+impl Place {
+    fn new(options: Options) -> Self {
+        let (env, faults) = FaultEnv::new(posix_env());
+        Self { root: fast_directory(), env, faults, options }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.root.path().join("db")
+    }
+
+    fn open(&self) -> tamarack::Result<Db> {
+        Db::open_with_env(self.path(), self.options.clone(), &self.env)
+    }
+}
+
+/// What was tried, and what became of it.
+#[derive(Default)]
+struct Ledger {
+    next: u32,
+    /// What an acknowledged write has put there.
+    kept: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What a failed write may have put there.
+    in_doubt: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Ledger {
+    /// Writes a batch of new keys.
+    fn write(&mut self, db: &Db, sync: bool) -> tamarack::Result<()> {
+        self.next += 1;
+        let mut batch = WriteBatch::new();
+        let mut entries = BTreeMap::new();
+        for part in 0..1 + self.next % 3 {
+            let key = format!("key{:05}/{part}", self.next).into_bytes();
+            let value = vec![self.next as u8; [4, 40, 400][(self.next % 7 % 3) as usize]];
+            batch.put(&key, &value).unwrap();
+            entries.insert(key, value);
+        }
+        let outcome = db.write(&batch, &WriteOptions { sync });
+        match &outcome {
+            Ok(()) => self.kept.append(&mut entries),
+            Err(error) if error.kind() == ErrorKind::NoSpace => {}
+            Err(_) => self.in_doubt.append(&mut entries),
+        }
+        outcome
+    }
+
+    fn assert_reads(&self, db: &Db, what: &str) {
+        for (key, value) in &self.kept {
+            let found = db.get(key).unwrap_or_else(|error| panic!("{what}: get of {key:?}: {error}"));
+            assert!(found.as_ref() == Some(value), "{what}: {key:?} gives {found:?}");
+        }
+        for (key, value) in content(db) {
+            let expected = self.kept.get(&key).or_else(|| self.in_doubt.get(&key));
+            assert!(expected == Some(&value), "{what}: {key:?} was never written so");
+        }
+    }
+
+    /// Opens the database in a world without faults: everything acknowledged is there, and it works.
+    fn assert_recovers(&mut self, path: &Path, options: &Options, what: &str) {
+        let db = Db::open(path, options.clone()).unwrap_or_else(|error| panic!("{what}: reopening: {error}"));
+        self.assert_reads(&db, what);
+        self.write(&db, true).unwrap();
+        assert_clean(&db);
+        db.close().unwrap();
+    }
+}
+
+fn assert_clean_failure(error: &Error, what: &str) {
+    let expected = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::ReadOnly];
+    assert!(expected.contains(&error.kind()), "{what}: {error}");
+}
+
+/// Goes on after errors, as a program might.
+fn scenario(place: &Place, ledger: &mut Ledger, what: &str) -> Option<Error> {
+    let mut first = None;
+    let mut note = |outcome: tamarack::Result<()>| {
+        if let Err(error) = outcome {
+            assert_clean_failure(&error, what);
+            first.get_or_insert(error);
+        }
+    };
+    let db = match place.open() {
+        Ok(db) => db,
+        Err(error) => {
+            note(Err(error));
+            return first;
+        }
+    };
+    for round in 0..3 {
+        for _ in 0..12 {
+            note(ledger.write(&db, false));
+        }
+        note(ledger.write(&db, true));
+        if round > 0 {
+            note(db.flush());
+        }
+        note(ledger.write(&db, false));
+        if round > 1 {
+            note(db.compact_range(None, None));
+        }
+        note(db.sync());
+        note(db.wait_idle());
+    }
+    let written = ledger.kept.iter().next_back();
+    if let Some((key, value)) = written {
+        match db.get(key) {
+            Ok(found) => assert!(found.as_ref() == Some(value), "{what}: {key:?}"),
+            Err(error) => note(Err(error)),
+        }
+    }
+    note(db.close());
+    first
+}
+
+/// Runs the scenario with the first, the second, ... call failing, until there are no more calls.
+fn fail_each(call: Call, log_mode: LogMode, shape: &str, prepare: impl Fn(Fault) -> Fault) {
+    let mut struck = 0;
+    for nth in 1.. {
+        let what = format!("{log_mode:?}, {call:?} number {nth} fails{shape}");
+        let _watchdog = Watchdog::new(20, what.clone());
+        let place = Place::new(Options { log_mode, background_threads: 1, ..tiny() });
+        let mut ledger = Ledger::default();
+        // Something to recover and to read.
+        let killed = place.root.path().join("killed");
+        let db = Db::open(&killed, place.options.clone()).unwrap();
+        (0..12).for_each(|_| ledger.write(&db, false).unwrap());
+        db.wait_idle().unwrap();
+        copy_directory(&killed, &place.path());
+        place.faults.inject(prepare(Fault::on(call).nth(nth)));
+        let outcome = scenario(&place, &mut ledger, &what);
+        let triggered = place.faults.triggered() > 0;
+        place.faults.heal();
+        assert!(triggered || outcome.is_none(), "{what}: {outcome:?} without a fault");
+        ledger.assert_recovers(&place.path(), &place.options, &what);
+        if !triggered {
+            break;
+        }
+        struck += 1;
+    }
+    assert!(struck > 0, "{call:?} was never called");
+}
+
+#[test]
+fn each_write_may_fail() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        fail_each(Call::Write, log_mode, "", |fault| fault);
+        fail_each(Call::Write, log_mode, " half-way", Fault::short_write);
+        fail_each(Call::Write, log_mode, " for ever", Fault::for_ever);
+        fail_each(Call::Write, log_mode, " for want of space", |fault| fault.errno(ENOSPC));
+    }
+}
+
+#[test]
+fn each_sync_may_fail() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        fail_each(Call::SyncData, log_mode, "", |fault| fault);
+        fail_each(Call::SyncDir, log_mode, "", |fault| fault);
+    }
+    fail_each(Call::SyncData, LogMode::Auto, " for ever", Fault::for_ever);
+    fail_each(Call::SyncData, LogMode::Auto, " for want of space", |fault| fault.errno(ENOSPC));
+}
+
+#[test]
+fn each_change_of_a_file_or_name_may_fail() {
+    for call in [Call::Create, Call::Allocate, Call::SetLength, Call::Rename, Call::RemoveFile, Call::Map] {
+        fail_each(call, LogMode::Auto, "", |fault| fault);
+        fail_each(call, LogMode::Auto, " for ever", Fault::for_ever);
+        fail_each(call, LogMode::Auto, " for want of space", |fault| fault.errno(ENOSPC).for_ever());
+    }
+}
+
+#[test]
+fn each_look_at_a_file_may_fail() {
+    for call in
+        [Call::Read, Call::OpenRead, Call::OpenWrite, Call::Length, Call::List, Call::Exists, Call::Advise]
+    {
+        fail_each(call, LogMode::Auto, "", |fault| fault);
+    }
+    fail_each(Call::LockDir, LogMode::Auto, "", |fault| fault);
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_takes_them_again_once_there_is_space() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        for quota in (0..90_000).step_by(1500) {
+            let what = format!("{log_mode:?}, {quota} bytes left");
+            let _watchdog = Watchdog::new(30, what.clone());
+            let place = Place::new(Options { log_mode, ..tiny() });
+            let db = place.open().unwrap();
+            let mut ledger = Ledger::default();
+            (0..20).for_each(|_| ledger.write(&db, false).unwrap());
+            place.faults.set_quota(Some(place.faults.space_used() + quota));
+            let mut refused = 0;
+            for _ in 0..2000 {
+                if let Err(error) = ledger.write(&db, false) {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{what}: {error}");
+                    refused += 1;
+                    if refused == 5 {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(refused, 5, "{what}: the disk is never full");
+            ledger.assert_reads(&db, &what);
+            place.faults.set_quota(None);
+            // The first may still be told why background work had stopped.
+            let mut tries = (0..5).map(|_| ledger.write(&db, true));
+            assert!(tries.any(|outcome| outcome.is_ok()), "{what}: {:?}", ledger.write(&db, true));
+            for _ in 0..20 {
+                ledger.write(&db, false).unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+            db.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+            db.compact_range(None, None).unwrap_or_else(|error| panic!("{what}: {error}"));
+            db.wait_idle().unwrap_or_else(|error| panic!("{what}: {error}"));
+            ledger.assert_reads(&db, &what);
+            assert_clean(&db);
+            db.close().unwrap_or_else(|error| panic!("{what}: {error}"));
+            ledger.assert_recovers(&place.path(), &place.options, &what);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_not_asked_over_and_over_by_background_work() {
+    let _watchdog = Watchdog::new(30, "a full disk at rest");
+    let place = Place::new(Options { log_mode: LogMode::Plain, ..tiny() });
+    let db = place.open().unwrap();
+    let mut ledger = Ledger::default();
+    place.faults.set_quota(Some(place.faults.space_used() + 20_000));
+    while ledger.write(&db, false).is_ok() {}
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    place.faults.reset_counts();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let calls = place.faults.count(Call::Write) + place.faults.count(Call::Create);
+    assert!(calls < 10, "{calls} attempts in a tenth of a second");
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        let _watchdog = Watchdog::new(20, "a failed sync");
+        let place = Place::new(Options { log_mode, ..tiny() });
+        let db = place.open().unwrap();
+        let mut ledger = Ledger::default();
+        (0..5).for_each(|_| ledger.write(&db, true).unwrap());
+        db.wait_idle().unwrap();
+        place.faults.inject(Fault::on(Call::SyncData).path_ending(".vlog"));
+        let error = ledger.write(&db, true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        assert!(error.message().contains(".vlog"), "{error}");
+        let syncs = place.faults.count_of(Call::SyncData, ".vlog");
+        for outcome in
+            [ledger.write(&db, false), ledger.write(&db, true), db.flush(), db.compact_range(None, None)]
+        {
+            assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ReadOnly);
+        }
+        assert!(db.sync().is_err() && db.wait_idle().is_err());
+        ledger.assert_reads(&db, "after a failed sync");
+        assert!(
+            db.stats().warnings.iter().any(|warning| warning.contains("sync")),
+            "{:?}",
+            db.stats().warnings
+        );
+        assert!(db.close().is_err());
+        assert_eq!(place.faults.count_of(Call::SyncData, ".vlog"), syncs, "the sync was tried again");
+        ledger.assert_recovers(&place.path(), &place.options, "after a failed sync");
+    }
+}
+
+#[test]
+fn a_failed_read_is_an_error_and_not_an_absent_key() {
+    let place = Place::new(Options { block_cache_bytes: 0, open_files_max: 16, ..tiny() });
+    let mut ledger = Ledger::default();
+    let db = place.open().unwrap();
+    (0..60).for_each(|_| ledger.write(&db, false).unwrap());
+    db.compact_range(None, None).unwrap();
+    db.close().unwrap();
+    let db = place.open().unwrap();
+    for suffix in [".table", ".vlog"] {
+        place.faults.inject(Fault::on(Call::Read).path_ending(suffix).for_ever());
+        let keys: Vec<_> = ledger.kept.keys().collect();
+        let values = db.multi_get(&keys, &ReadOptions::default());
+        for ((key, value), together) in ledger.kept.iter().zip(values) {
+            let inline = value.len() <= place.options.inline_value_max;
+            for outcome in [db.get(key), together] {
+                match outcome {
+                    Ok(found) => {
+                        assert!(suffix == ".vlog" && inline && found.as_ref() == Some(value), "{suffix}")
+                    }
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{error}"),
+                }
+            }
+        }
+        let scanned: tamarack::Result<Vec<_>> = db.iter(&IterOptions::default()).unwrap().entries().collect();
+        assert_eq!(scanned.unwrap_err().kind(), ErrorKind::Io);
+        assert!(!db.check(tamarack::CheckLevel::Values).is_clean());
+        place.faults.heal();
+        ledger.assert_reads(&db, "healed");
+        assert_clean(&db);
+    }
+    ledger.write(&db, true).unwrap();
+}
+
+#[test]
+fn a_read_only_file_system_can_be_read() {
+    let place = Place::new(tiny());
+    let mut ledger = Ledger::default();
+    let db = place.open().unwrap();
+    (0..40).for_each(|_| ledger.write(&db, false).unwrap());
+    db.close().unwrap();
+    place.faults.inject(Fault::on_mutating().errno(EROFS).for_ever());
+    assert_eq!(place.open().unwrap_err().kind(), ErrorKind::Io);
+    let options = Options { read_only: true, ..tiny() };
+    let db = Db::open_with_env(place.path(), options, &place.env).unwrap();
+    ledger.assert_reads(&db, "read-only");
+    assert_eq!(ledger.write(&db, false).unwrap_err().kind(), ErrorKind::ReadOnly);
+    ledger.in_doubt.clear();
+    assert_clean(&db);
+    db.close().unwrap();
+    place.faults.heal();
+    ledger.assert_recovers(&place.path(), &place.options, "writable again");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let place = Place::new(tiny());
+    std::fs::write(place.path(), b"a file").unwrap();
+    let error = Db::open(place.path().join("below"), tiny()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.message().contains("below"), "{error}");
+    assert_eq!(Db::open(place.path(), tiny()).unwrap_err().kind(), ErrorKind::Io);
+    std::fs::remove_file(place.path()).unwrap();
+    for call in [Call::CreateDir, Call::Create, Call::LockDir] {
+        place.faults.inject(Fault::on(call).kind(std::io::ErrorKind::PermissionDenied));
+        let error = place.open().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{call:?}: {error}");
+        assert!(error.message().contains("db"), "{call:?}: {error}");
+    }
+    place.open().unwrap();
+}
+
+#[test]
+fn without_mappings_or_reserved_space_the_log_is_written_plainly() {
+    for call in [Call::Map, Call::Allocate] {
+        let place = Place::new(tiny());
+        place.faults.set_unsupported(call, true);
+        let mut ledger = Ledger::default();
+        let db = place.open().unwrap();
+        (0..60).for_each(|number| ledger.write(&db, number % 9 == 0).unwrap());
+        assert!(place.faults.count_of(Call::Write, ".vlog") >= 60);
+        ledger.assert_reads(&db, "plain");
+        db.close().unwrap();
+        let mapped = Options { log_mode: LogMode::Mapped, ..tiny() };
+        let outcome =
+            Db::open_with_env(place.path(), mapped, &place.env).and_then(|db| ledger.write(&db, false));
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Io);
+        ledger.assert_recovers(&place.path(), &place.options, "plain");
+    }
+}
+
+#[test]
+fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
+    for shorter in 0..12 {
+        let place = Place::new(Options { log_mode: LogMode::Plain, segment_bytes_max: 16 << 10, ..tiny() });
+        let db = place.open().unwrap();
+        db.put(b"before", b"1").unwrap();
+        let mut batch = WriteBatch::new();
+        (0..8).for_each(|number| batch.put(format!("fail{number}").as_bytes(), b"12345").unwrap());
+        place.faults.inject(Fault::on(Call::Write).path_ending(".vlog").short_write());
+        assert_eq!(db.write(&batch, &WriteOptions::default()).unwrap_err().kind(), ErrorKind::Io);
+        // Of the same length as one record of the batch, or nearly.
+        let outcome = db.put(b"after", &vec![7; shorter]);
+        let copy = place.root.path().join("copy");
+        copy_directory(&place.path(), &copy);
+        let found = content(&Db::open(&copy, place.options.clone()).unwrap());
+        assert_eq!(found.get(&b"before"[..]), Some(&b"1".to_vec()));
+        assert_eq!(found.contains_key(&b"after"[..]), outcome.is_ok(), "{shorter}");
+        assert!(!found.keys().any(|key| key.starts_with(b"fail")), "{shorter}: {found:?}");
+    }
+}
