@@ -28,7 +28,7 @@ fn key(writer: u64, key: u64) -> Vec<u8> {
 
 /// A value that says `number`, long enough to live in the log for every other number.
 fn value(number: u64) -> Vec<u8> {
-    number.to_le_bytes().repeat(if number % 2 == 0 { 1 } else { 10 })
+    number.to_le_bytes().repeat(if number.is_multiple_of(2) { 1 } else { 10 })
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -78,7 +78,8 @@ fn read_until(db: &Db, done: &AtomicBool, reader: u64) {
     let mut seen = [0; WRITERS as usize];
     while !done.load(Ordering::Acquire) {
         for writer in 0..WRITERS {
-            let numbers = if reader % 2 == 0 { by_snapshot(db, writer) } else { by_iterator(db, writer) };
+            let numbers =
+                if reader.is_multiple_of(2) { by_snapshot(db, writer) } else { by_iterator(db, writer) };
             let first = numbers.first().copied().unwrap_or(0);
             assert!(numbers.iter().all(|&number| number == first), "a divided batch: {numbers:?}");
             assert!(numbers.is_empty() || numbers.len() as u64 == KEYS, "a divided batch: {numbers:?}");
