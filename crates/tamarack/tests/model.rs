@@ -22,8 +22,8 @@ use common::{
     open_when_released,
 };
 use tamarack::{
-    Bytewise, Codec, Comparator, Db, Iter, IterOptions, LogMode, Options, ReadOptions, Snapshot, WriteBatch,
-    WriteOptions,
+    Bytewise, Codec, Comparator, Db, GcGoal, GcPolicy, Iter, IterOptions, LogMode, Options, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 
 const SECONDS: u64 = 20;
@@ -266,7 +266,8 @@ impl World {
             55..=57 => self.multi_get(),
             58..=60 => self.snapshots(),
             61..=63 => self.new_walker(),
-            64..=90 => self.walk(),
+            64..=86 => self.walk(),
+            87..=90 => self.gc(),
             91..=93 => self.db().flush().unwrap(),
             94 | 95 => self.compact(),
             96 => self.db().sync().unwrap(),
@@ -274,6 +275,16 @@ impl World {
             98 => self.reopen(),
             _ => self.crash(),
         }
+    }
+
+    /// I-11: what is collected is what nobody can read.
+    fn gc(&mut self) {
+        if self.random.one_in(8) {
+            self.db().pause_gc();
+            self.db().resume_gc().unwrap();
+        }
+        let goal = self.random.pick(&[GcGoal::Once, GcGoal::Once, GcGoal::Until(1.0), GcGoal::Until(1.5)]);
+        self.db().gc(goal).unwrap();
     }
 
     fn write_one(&mut self) {
@@ -453,6 +464,8 @@ fn options(random: &mut Random, order: KeyOrder) -> Options {
         segment_bytes_max,
         recovery_log_max: random.pick(&[2 * segment_bytes_max, 64 << 10, 1 << 20]),
         log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
+        max_space_amplification: random.pick(&[1.05, 1.3, 1000.0]),
+        gc: random.pick(&[GcPolicy::CostBenefit, GcPolicy::CostBenefit, GcPolicy::Tail, GcPolicy::Off]),
         inline_value_max: random.pick(&[0, 16, 512]),
         value_codec: random.pick(&[Codec::None, Codec::Lz4, Codec::Zstd]),
         block_codec: random.pick(&[Codec::None, Codec::Lz4, Codec::Zstd]),

@@ -21,7 +21,8 @@ id! {
     CubeId(u64)
 }
 id! {
-    /// Names a logical segment of the value log. Ids grow in log order and are never reused.
+    /// Names a segment. Ids of the log's segments grow in log order; ids from [`SegmentId::COLD_FIRST`] on belong
+    /// to cold segments, which garbage collection writes, and grow in the order of their creation.
     SegmentId(u32)
 }
 id! {
@@ -31,6 +32,16 @@ id! {
 id! {
     /// The place of one operation in the total order of commits. 0 means "before the first".
     Sequence(u64)
+}
+
+impl SegmentId {
+    /// The first id of a cold segment, and the end of the ids of the log's segments.
+    pub const COLD_FIRST: Self = Self(1 << 31);
+
+    /// Whether garbage collection wrote it; otherwise it is a segment of the log.
+    pub fn is_cold(self) -> bool {
+        self >= Self::COLD_FIRST
+    }
 }
 
 impl Sequence {

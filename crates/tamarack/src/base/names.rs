@@ -14,7 +14,7 @@ pub const TEMPORARY_SUFFIX: &str = ".tmp";
 /// A file of a cube.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileName {
-    /// A segment of the value log.
+    /// A segment of the value log, or a cold segment.
     Segment(SegmentId),
     /// A table of the index.
     Table(TableId),
@@ -38,7 +38,10 @@ impl FileName {
         } else if let Some(number) = name.strip_prefix("MANIFEST-") {
             Self::Manifest(number.parse().ok()?)
         } else if let Some(number) = name.strip_suffix(".vlog") {
-            Self::Segment(SegmentId(number.parse().ok()?))
+            Self::Segment(Some(SegmentId(number.parse().ok()?)).filter(|id| !id.is_cold())?)
+        } else if let Some(number) = name.strip_suffix(".cold") {
+            let number: u32 = number.parse().ok()?;
+            Self::Segment(SegmentId(number.checked_add(SegmentId::COLD_FIRST.0)?))
         } else {
             Self::Table(TableId(name.strip_suffix(".table")?.parse().ok()?))
         };
@@ -55,6 +58,7 @@ impl FileName {
 impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Segment(id) if id.is_cold() => write!(f, "{:06}.cold", id.0 - SegmentId::COLD_FIRST.0),
             Self::Segment(id) => write!(f, "{:06}.vlog", id.0),
             Self::Table(id) => write!(f, "{:06}.table", id.0),
             Self::Manifest(number) => write!(f, "MANIFEST-{number:06}"),
@@ -72,7 +76,9 @@ mod tests {
     fn names_round_trip() {
         for (name, text) in [
             (FileName::Segment(SegmentId(7)), "000007.vlog"),
-            (FileName::Segment(SegmentId(u32::MAX)), "4294967295.vlog"),
+            (FileName::Segment(SegmentId((1 << 31) - 1)), "2147483647.vlog"),
+            (FileName::Segment(SegmentId(1 << 31)), "000000.cold"),
+            (FileName::Segment(SegmentId(u32::MAX)), "2147483647.cold"),
             (FileName::Table(TableId(12_345_678)), "12345678.table"),
             (FileName::Manifest(1), "MANIFEST-000001"),
             (FileName::Current, "CURRENT"),
@@ -85,9 +91,17 @@ mod tests {
 
     #[test]
     fn other_spellings_are_not_ours() {
-        for text in
-            ["7.vlog", "+00007.vlog", "000007.sst", "MANIFEST-", "MANIFEST-1", "4294967296.vlog", "", "LOCK"]
-        {
+        for text in [
+            "7.vlog",
+            "+00007.vlog",
+            "000007.sst",
+            "MANIFEST-",
+            "MANIFEST-1",
+            "2147483648.vlog",
+            "2147483648.cold",
+            "",
+            "LOCK",
+        ] {
             assert_eq!(FileName::parse(text), None, "{text}");
         }
     }

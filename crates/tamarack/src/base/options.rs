@@ -18,6 +18,19 @@ pub enum LogMode {
     Plain,
 }
 
+/// Which segments of the log garbage collection takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GcPolicy {
+    /// Those whose dead bytes are most worth the copying of what is alive, old ones first among equals.
+    #[default]
+    CostBenefit,
+    /// The oldest, whatever is dead in it (WiscKey, section 3.3.3). Copies more; for comparison.
+    Tail,
+    /// None in the background: segments go once nothing in them is alive, others when `Db::gc` is called. The bound
+    /// on space does not hold.
+    Off,
+}
+
 /// How a database is opened. The defaults suit a few hundred thousand writes a second on one SSD.
 ///
 /// ```
@@ -45,11 +58,18 @@ pub struct Options {
     /// Memtables held at most, the active one included, 2 to 64. Default: 4.
     pub memtables_max: usize,
     /// Bytes of a full log segment, 4 KiB to 2 GiB. Segments begin small and grow. Larger ones mean fewer files
-    /// and coarser garbage collection. Default: 64 MiB.
+    /// and coarser garbage collection. Default: 32 MiB.
     pub segment_bytes_max: u64,
     /// Bytes of log that may have to be replayed after a crash; memtables are flushed before it grows beyond.
     /// At least twice `segment_bytes_max`. Default: 1 GiB.
     pub recovery_log_max: u64,
+    /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
+    /// few segments comes on top, so that small databases are not collected all the time. Writers are slowed down as
+    /// the slack is used up. Lower values cost writes: collecting uniformly overwritten values at 1.3 writes each
+    /// more than twice, at 1.1 more than five times. Default: 1.3.
+    pub max_space_amplification: f64,
+    /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
+    pub gc: GcPolicy,
     /// How the log is written. Default: [`LogMode::Auto`].
     pub log_mode: LogMode,
     /// Values up to this many bytes are kept in the tables beside their keys, larger ones only in the log; 0 to
@@ -86,8 +106,10 @@ impl Default for Options {
             comparator: Arc::new(Bytewise),
             memtable_bytes: 32 << 20,
             memtables_max: 4,
-            segment_bytes_max: 64 << 20,
+            segment_bytes_max: 32 << 20,
             recovery_log_max: 1 << 30,
+            max_space_amplification: 1.3,
+            gc: GcPolicy::CostBenefit,
             log_mode: LogMode::Auto,
             inline_value_max: 512,
             value_codec: Codec::None,
@@ -123,6 +145,12 @@ impl Options {
         within("memtables_max", self.memtables_max as u64, 2..=64)?;
         within("segment_bytes_max", self.segment_bytes_max, SEGMENT_BYTES_RANGE)?;
         within("recovery_log_max", self.recovery_log_max, 2 * self.segment_bytes_max..=u64::MAX)?;
+        if !(1.05..=1000.0).contains(&self.max_space_amplification) {
+            return Err(Error::invalid_argument(format!(
+                "option max_space_amplification is {}: it takes 1.05 to 1000",
+                self.max_space_amplification
+            )));
+        }
         within("inline_value_max", self.inline_value_max as u64, 0..=INLINE_VALUE_BYTES_MAX as u64)?;
         within("block_bytes", self.block_bytes as u64, 512..=1 << 20)?;
         within("filter_bits_per_key", u64::from(self.filter_bits_per_key), 0..=32)?;

@@ -1,11 +1,13 @@
 //! Checks that what is on disk is what was written, without changing anything, while the cube goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::Cube;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 use crate::index::version::{SegmentEntry, Version};
 use crate::vlog::format::{FOOTER_TRAILER_BYTES, Footer, RecordKind, SEGMENT_HEADER_BYTES};
 use crate::vlog::reader::{OpenSegment, read_footer, read_header};
@@ -44,6 +46,9 @@ pub struct CheckReport {
     pub segments: u64,
     /// Entries of tables read.
     pub entries: u64,
+    /// Pointers of tables whose records garbage collection has left behind, because newer versions of their keys hide
+    /// them from every reader.
+    pub hidden_references: u64,
     /// Records of the log read.
     pub records: u64,
     /// Bytes read.
@@ -120,8 +125,47 @@ impl Cube {
                 referenced.entry(segment).or_default().extend(offsets);
             }
         }
-        referenced.values_mut().for_each(|offsets| offsets.sort_unstable());
-        referenced
+        let mut present: BTreeMap<SegmentId, Vec<u32>> = BTreeMap::new();
+        for (id, offsets) in referenced {
+            match version.segments().relocation_table(id) {
+                None => present.entry(id).or_default().extend(offsets),
+                Some(table) => {
+                    let moved = self.check_moved(version, table, (id, &offsets), report);
+                    present.entry(table.segment).or_default().extend(report.note(moved).unwrap_or_default());
+                }
+            }
+        }
+        present.values_mut().for_each(|offsets| offsets.sort_unstable());
+        present
+    }
+
+    /// Where the records are that tables reference at `offsets` of a segment that was moved. Those that were left
+    /// behind must be hidden from every reader.
+    fn check_moved(
+        &self,
+        version: &Version,
+        table: ValuePointer,
+        (segment, offsets): (SegmentId, &[u32]),
+        report: &mut CheckReport,
+    ) -> Result<Vec<u32>> {
+        let mut present = Vec::with_capacity(offsets.len());
+        let mut left_behind = HashSet::new();
+        for &offset in offsets {
+            let pointer = ValuePointer { segment, offset, stored_len: 0 };
+            match self.reader.relocate(table, pointer)? {
+                Some(pointer) => present.push(pointer.offset),
+                None => drop(left_behind.insert(offset)),
+            }
+        }
+        report.hidden_references += left_behind.len() as u64;
+        if !left_behind.is_empty() {
+            for offset in self.index.visible_among(version, segment, &left_behind)? {
+                let expected = format!("the place of the record at {offset} of segment {segment}");
+                let path = self.reader.path(table.segment);
+                report.problems.push(Error::corruption(&path, u64::from(table.offset), expected, "none"));
+            }
+        }
+        Ok(present)
     }
 
     fn check_sealed(

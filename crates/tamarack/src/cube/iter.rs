@@ -40,7 +40,7 @@ struct Item {
 pub struct CubeIter {
     cube: Arc<Cube>,
     /// Keeps every memtable, table and segment that the entries come from.
-    _state: Arc<ReadState>,
+    state: Arc<ReadState>,
     cursor: VisibleCursor,
     verify: bool,
     direction: Direction,
@@ -56,7 +56,7 @@ impl CubeIter {
     pub(super) fn new(cube: Arc<Cube>, state: Arc<ReadState>, cursor: VisibleCursor, verify: bool) -> Self {
         Self {
             cube,
-            _state: state,
+            state,
             cursor,
             verify,
             direction: Direction::Forward,
@@ -187,14 +187,15 @@ impl CubeIter {
 
     /// Fetches every value of the window.
     fn fetch(&mut self) {
-        let pointer = |item: &Item| match item.entry.payload {
-            Payload::Pointer(pointer) => Some(pointer),
-            Payload::Inline(_) => None,
-        };
-        let wanted = self.window.iter().enumerate().filter_map(|(place, item)| {
-            pointer(item).map(|pointer| Wanted::new(place, pointer, &item.entry.key))
-        });
-        for want in self.cube.fetch(wanted.collect(), self.verify) {
+        let mut wanted = Vec::with_capacity(self.window.len());
+        for (place, item) in self.window.iter_mut().enumerate() {
+            let Payload::Pointer(pointer) = item.entry.payload else { continue };
+            match self.cube.present_place(&self.state.version, pointer) {
+                Ok(pointer) => wanted.push(Wanted::new(place, pointer, &item.entry.key)),
+                Err(error) => item.value = Some(Err(error)),
+            }
+        }
+        for want in self.cube.fetch(wanted, self.verify) {
             self.window[want.place].value = Some(want.value);
         }
     }

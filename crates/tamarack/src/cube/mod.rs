@@ -3,9 +3,10 @@
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
 //! reader holds, `read` looks keys up, `visible` and `iter` walk. Background: `maintain` seals segments, flushes
-//! memtables and compacts tables. `open` recovers; `health` says whether writes are still possible.
+//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `health` says whether writes are still possible.
 
 pub mod check;
+pub mod collect;
 mod commit;
 mod durability;
 mod health;
@@ -17,6 +18,7 @@ mod publish;
 pub mod read;
 mod replay;
 pub mod snapshot;
+mod space;
 mod spare;
 mod state;
 pub mod stats;
@@ -39,12 +41,14 @@ use crate::index::Index;
 use crate::index::cache::BlockCache;
 use crate::vlog::reader::SegmentReader;
 
+use collect::Collector;
 use durability::Durability;
 use health::Health;
 use maintain::Maintenance;
 use order::CommitOrder;
 use publish::Publisher;
 use snapshot::Snapshots;
+use space::Hidden;
 use spare::Spare;
 use state::Current;
 use throttle::Throttle;
@@ -68,6 +72,8 @@ pub struct Cube {
     current: Current,
     snapshots: Arc<Snapshots>,
     maintenance: Maintenance,
+    collector: Collector,
+    hidden: Hidden,
     spare: Spare,
     workers: Arc<WorkerPool>,
     blocks: Arc<BlockCache>,
@@ -89,6 +95,12 @@ struct Counters {
     compaction_bytes_written: AtomicU64,
     flushes: AtomicU64,
     compactions: AtomicU64,
+    collections: AtomicU64,
+    collected_segments: AtomicU64,
+    collection_bytes_read: AtomicU64,
+    collection_bytes_written: AtomicU64,
+    collected_records: AtomicU64,
+    hidden_records: AtomicU64,
 }
 
 impl std::fmt::Debug for Cube {

@@ -1,12 +1,14 @@
 //! Opening and closing a cube.
 
+use super::collect::Collector;
 use super::durability::Durability;
 use super::health::Health;
 use super::maintain::{Maintenance, Seal};
-use super::order::{CommitOrder, Limits, Start};
+use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::replay::{Refilled, Replay};
 use super::snapshot::Snapshots;
+use super::space::Hidden;
 use super::spare::Spare;
 use super::state::{Current, ReadState};
 use super::throttle::Throttle;
@@ -113,17 +115,19 @@ impl Cube {
             memtable_used: active_used,
             memtable_left: active_left,
         };
-        let limits = Limits { memtable_log_max: options.recovery_log_max / 4 };
+        let memtable_log_max = options.recovery_log_max / 4;
         let mut recovery = recovered.report;
         recovery.seconds = (env.clock.monotonic() - parts.begin).as_secs_f64();
         Arc::new_cyclic(|this| Self {
             this: this.clone(),
             directory: directory.to_path_buf(),
             id: index.cube(),
-            order: CommitOrder::new(start, limits, Arc::clone(&publisher), Arc::clone(&health)),
+            order: CommitOrder::new(start, memtable_log_max, Arc::clone(&publisher), Arc::clone(&health)),
             durability: Durability::new(recovered.tail),
             current: Current::new(ReadState { unregistered: handles, ..state }),
             maintenance: Maintenance::new(unregistered),
+            collector: Collector::new(&version),
+            hidden: Hidden::default(),
             throttle: Throttle::default(),
             spare: Spare::default(),
             snapshots: Arc::new(Snapshots::default()),
@@ -303,8 +307,8 @@ fn open_index(
     Ok(Arc::new(index))
 }
 
-/// Removes segment files before the log head that no version mentions: they were dropped, and the process ended
-/// before they were unlinked.
+/// Removes segment files before the log head, and cold ones, that no version mentions: they were dropped, or were the
+/// output of a collection, and the process ended before they were unlinked or installed.
 fn remove_orphan_segments(env: &Env, directory: &Path, version: &Version, read_only: bool) -> Result<()> {
     if read_only {
         return Ok(());
@@ -312,12 +316,22 @@ fn remove_orphan_segments(env: &Env, directory: &Path, version: &Version, read_o
     let names = env.fs.list(directory).map_err(|error| Error::io("list", directory, error))?;
     for name in names.iter().filter_map(|name| FileName::parse(name)) {
         let FileName::Segment(id) = name else { continue };
-        if id < version.numbers().log_head.segment && version.segments().get(id).is_none() {
+        let finished = id.is_cold() || id < version.numbers().log_head.segment;
+        if finished && version.segments().get(id).is_none() {
             let path = name.path(directory);
             env.fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
     }
     Ok(())
+}
+
+/// The end of the last segment of the log that was sealed.
+fn sealed_end(version: &Version) -> LogPosition {
+    let last = version.segments().sealed().rfind(|entry| !entry.meta.id.is_cold());
+    last.map_or_else(LogPosition::default, |entry| LogPosition {
+        segment: entry.meta.id,
+        offset: entry.meta.end,
+    })
 }
 
 fn replay_log(
@@ -336,9 +350,7 @@ fn replay_log(
         order: keys,
         head: version.numbers().log_head,
         last_sequence: version.numbers().last_sequence,
-        sealed_end: version.segments().sealed().next_back().map_or_else(LogPosition::default, |entry| {
-            LogPosition { segment: entry.meta.id, offset: entry.meta.end }
-        }),
+        sealed_end: sealed_end(version),
         inline_value_max: options.inline_value_max,
         check_values: options.paranoid_checks,
         read_only: options.read_only,

@@ -28,7 +28,7 @@ mod shuttle_tests;
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
-use crate::base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
 use crate::vlog::segment::Segment;
@@ -142,19 +142,13 @@ pub enum Cleared {
     PlainWrite,
 }
 
-/// Limits that the order keeps.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bytes of log that one memtable may stand for.
-    pub memtable_log_max: u64,
-}
-
 /// The order of one cube.
 #[derive(Debug)]
 pub struct CommitOrder {
     state: Mutex<State>,
     free: Condvar,
-    limits: Limits,
+    /// Bytes of log that one memtable may stand for.
+    memtable_log_max: AtomicU64,
     publisher: Arc<Publisher>,
     health: Arc<Health>,
 }
@@ -200,7 +194,7 @@ pub struct Start {
 
 impl CommitOrder {
     /// An order that goes on from `start`.
-    pub fn new(start: Start, limits: Limits, publisher: Arc<Publisher>, health: Arc<Health>) -> Self {
+    pub fn new(start: Start, memtable_log_max: u64, publisher: Arc<Publisher>, health: Arc<Health>) -> Self {
         let state = State {
             turning: false,
             closed: false,
@@ -218,7 +212,8 @@ impl CommitOrder {
             synced_at: 0,
             prefaulted: 0,
         };
-        Self { state: Mutex::new(state), free: Condvar::new(), limits, publisher, health }
+        let memtable_log_max = AtomicU64::new(memtable_log_max);
+        Self { state: Mutex::new(state), free: Condvar::new(), memtable_log_max, publisher, health }
     }
 
     /// Grants `need`. Obstacles are given to `clear`, one at a time and to one caller at a time, without a lock.
@@ -236,7 +231,7 @@ impl CommitOrder {
                 continue;
             }
             state.write_pending_mark()?;
-            let Some(obstacle) = state.obstacle(need, &self.limits) else {
+            let Some(obstacle) = state.obstacle(need, self.memtable_log_max.load(Ordering::Relaxed)) else {
                 return Ok(state.assign(need));
             };
             let plain = matches!(obstacle, Obstacle::PlainWrite(_));
@@ -325,6 +320,11 @@ impl CommitOrder {
         self.state.lock().log_bytes
     }
 
+    /// Lets memtables stand for at most `bytes` of log from now on.
+    pub fn limit_memtable_log(&self, bytes: u64) {
+        self.memtable_log_max.store(bytes, Ordering::Relaxed);
+    }
+
     /// The active segment, if there is one, and the end of its records.
     pub fn active_segment(&self) -> Option<(Arc<Segment>, u64)> {
         let state = self.state.lock();
@@ -373,9 +373,9 @@ impl Drop for Turn<'_> {
 
 impl State {
     /// What stands in the way of `need`, most distant first.
-    fn obstacle(&self, need: &Need, limits: &Limits) -> Option<Obstacle> {
+    fn obstacle(&self, need: &Need, memtable_log_max: u64) -> Option<Obstacle> {
         let span = self.log_bytes - self.memtable_log_start;
-        let long_log = self.memtable_used && span + need.log_bytes > limits.memtable_log_max;
+        let long_log = self.memtable_used && span + need.log_bytes > memtable_log_max;
         if need.memtable_bytes > self.memtable_left || long_log {
             return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, long_log)));
         }

@@ -12,11 +12,13 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::keys::EntryKind;
 use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
+use crate::index::version::Version;
 use crate::vlog::fetch::{Wanted, fetch};
 
 /// How a read is done.
@@ -54,6 +56,7 @@ impl Cube {
             Found::Absent => Ok(false),
             Found::Inline => Ok(true),
             Found::Pointer(pointer) => {
+                let pointer = self.present_place(&state.version, pointer)?;
                 self.reader.read(pointer, key, settings.verify, value)?;
                 Ok(true)
             }
@@ -80,12 +83,13 @@ impl Cube {
         for (place, key) in keys.iter().enumerate() {
             let mut value = Vec::new();
             let found = self.find(&state, key, sequence, settings.fill_cache, &mut value);
-            results.push(found.map(|found| match found {
-                Found::Absent => None,
-                Found::Inline => Some(value),
+            results.push(found.and_then(|found| match found {
+                Found::Absent => Ok(None),
+                Found::Inline => Ok(Some(value)),
                 Found::Pointer(pointer) => {
+                    let pointer = self.present_place(&state.version, pointer)?;
                     wanted.push(Wanted::new(place, pointer, key));
-                    None
+                    Ok(None)
                 }
             }));
         }
@@ -132,6 +136,21 @@ impl Cube {
             return Ok(());
         }
         Err(Error::invalid_argument("a snapshot of another database: take one of this"))
+    }
+
+    /// Where the record is, in the segments of `version`, to which a pointer of `version` or of a memtable beside it
+    /// leads: in its place, or where garbage collection has moved it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub(super) fn present_place(&self, version: &Version, pointer: ValuePointer) -> Result<ValuePointer> {
+        let Some(table) = version.segments().relocation_table(pointer.segment) else { return Ok(pointer) };
+        self.reader.relocate(table, pointer)?.ok_or_else(|| {
+            let path = self.reader.path(table.segment);
+            let expected =
+                format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
+            Error::corruption(&path, u64::from(table.offset), expected, "none")
+        })
     }
 
     /// Fetches values in parallel.

@@ -47,6 +47,14 @@ impl Spare {
         }
     }
 
+    /// Bytes of disk that it takes.
+    pub fn bytes(&self) -> u64 {
+        match &*self.state.lock() {
+            State::Ready(_, spare) => spare.capacity(),
+            State::None | State::Preparing => 0,
+        }
+    }
+
     /// Removes the spare, if there is one. Waits for one that is being made.
     ///
     /// # Errors

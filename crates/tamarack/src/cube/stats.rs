@@ -77,7 +77,8 @@ pub struct Stats {
     pub log_bytes: u64,
     /// Bytes of all tables.
     pub table_bytes: u64,
-    /// Bytes of segments and tables.
+    /// Bytes of all files: segments, also as far as their space is only reserved, tables, and those that go once
+    /// their readers do.
     pub disk_bytes: u64,
     /// Bytes of keys and values written.
     pub user_bytes_written: u64,
@@ -95,7 +96,35 @@ pub struct Stats {
     pub flushes: u64,
     /// Compactions done.
     pub compactions: u64,
-    /// Log, flush and compaction bytes written per byte of keys and values written; 0 if nothing was.
+    /// Runs of garbage collection.
+    pub collections: u64,
+    /// Segments that they have freed.
+    pub collected_segments: u64,
+    /// Bytes of those segments.
+    pub collected_bytes: u64,
+    /// Bytes of cold segments written.
+    pub collection_bytes_written: u64,
+    /// Records copied.
+    pub collected_records: u64,
+    /// Records left behind that tables still pointed to, because newer versions hide them.
+    pub hidden_records: u64,
+    /// Segments that were moved and that tables still point into under their old ids.
+    pub moved_segments: u64,
+    /// Bytes of memory that relocation tables take now.
+    pub relocation_memory_bytes: u64,
+    /// Segments that are damaged and are not collected.
+    pub quarantined_segments: Vec<u32>,
+    /// Bytes of keys and values that can be read; estimated as far as hidden ones are.
+    pub live_bytes: u64,
+    /// Bytes of log records that tables point to and that newer versions hide; estimated.
+    pub hidden_bytes: u64,
+    /// Bytes of files that go once the readers are gone that hold them.
+    pub leaving_bytes: u64,
+    /// Bytes on disk for each live byte of keys and values.
+    pub space_amplification: f64,
+    /// The bytes on disk that [`Options::max_space_amplification`](crate::Options) and the slack allow.
+    pub disk_bytes_max: u64,
+    /// Log, flush, compaction and collection bytes written per byte of keys and values written; 0 if nothing was.
     pub write_amplification: f64,
     /// The block cache, which databases of one process may share.
     pub block_cache: CacheStats,
@@ -164,7 +193,7 @@ impl Cube {
             dead_value_bytes: dead,
             log_bytes,
             table_bytes,
-            disk_bytes: log_bytes + table_bytes,
+            moved_segments: version.segments().moved().count() as u64,
             worst_case_reads: 2 * (level0 + deeper) + 1,
             warnings: self.health.warnings(),
             levels,
@@ -172,17 +201,20 @@ impl Cube {
             ..Stats::default()
         };
         self.add_counters(&mut stats);
+        self.add_space(&mut stats);
         stats
     }
 
     fn segment_stats(&self, state: &super::state::ReadState) -> Vec<SegmentStats> {
+        let live = state.version.segments().live_by_home();
         let sealed = state.version.segments().sealed().map(|entry| SegmentStats {
             id: entry.meta.id.0,
             bytes: entry.meta.file_bytes,
-            live_bytes: entry.live_bytes,
-            dead_bytes: entry.meta.file_bytes - entry.live_bytes.min(entry.meta.file_bytes),
+            live_bytes: live[&entry.meta.id].bytes.min(entry.meta.value_record_bytes),
+            dead_bytes: 0,
             sealed: true,
         });
+        let sealed = sealed.map(|stats| SegmentStats { dead_bytes: stats.bytes - stats.live_bytes, ..stats });
         let active = self.order.active_segment();
         let unregistered = state.unregistered.iter().filter_map(|handle| {
             let FileName::Segment(id) = handle.name() else { return None };
@@ -197,6 +229,16 @@ impl Cube {
         sealed.chain(unregistered).collect()
     }
 
+    fn add_space(&self, stats: &mut Stats) {
+        let space = self.space();
+        stats.disk_bytes = space.disk;
+        stats.live_bytes = space.live;
+        stats.hidden_bytes = space.hidden;
+        stats.leaving_bytes = space.leaving;
+        stats.space_amplification = space.amplification();
+        stats.disk_bytes_max = space.goal + space.slack;
+    }
+
     fn add_counters(&self, stats: &mut Stats) {
         let counters = &self.counters;
         stats.user_bytes_written = counters.user_bytes.load(Ordering::Relaxed);
@@ -207,7 +249,18 @@ impl Cube {
         stats.compaction_bytes_written = counters.compaction_bytes_written.load(Ordering::Relaxed);
         stats.flushes = counters.flushes.load(Ordering::Relaxed);
         stats.compactions = counters.compactions.load(Ordering::Relaxed);
-        let written = stats.log_bytes_written + stats.flush_bytes_written + stats.compaction_bytes_written;
+        stats.collections = counters.collections.load(Ordering::Relaxed);
+        stats.collected_segments = counters.collected_segments.load(Ordering::Relaxed);
+        stats.collected_bytes = counters.collection_bytes_read.load(Ordering::Relaxed);
+        stats.collection_bytes_written = counters.collection_bytes_written.load(Ordering::Relaxed);
+        stats.collected_records = counters.collected_records.load(Ordering::Relaxed);
+        stats.hidden_records = counters.hidden_records.load(Ordering::Relaxed);
+        stats.relocation_memory_bytes = self.reader.relocation_bytes();
+        stats.quarantined_segments = self.collector.quarantined().iter().map(|id| id.0).collect();
+        let written = stats.log_bytes_written
+            + stats.flush_bytes_written
+            + stats.compaction_bytes_written
+            + stats.collection_bytes_written;
         if stats.user_bytes_written > 0 {
             stats.write_amplification = written as f64 / stats.user_bytes_written as f64;
         }

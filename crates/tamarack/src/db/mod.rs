@@ -13,6 +13,7 @@ use crate::base::recovery::RecoveryReport;
 use crate::base::sync::Arc;
 use crate::cube::Cube;
 use crate::cube::check::{CheckLevel, CheckReport};
+use crate::cube::collect::{GcGoal, GcReport};
 use crate::cube::open::Shared;
 use crate::cube::read::ReadSettings;
 use crate::cube::snapshot::HeldSequence;
@@ -307,6 +308,47 @@ impl Db {
     /// `Io`, `Corruption`.
     pub fn approximate_size(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<u64> {
         self.inner.cube.approximate_size(start, end)
+    }
+
+    /// Collects garbage of the value log now, beside what happens in the background (where
+    /// [`Options::max_space_amplification`] says when). What only memtables know to be dead is not freed:
+    /// [`flush`](Self::flush) first. Blocks on the device; readers and writers go on.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let options = tamarack::Options { segment_bytes_max: 64 << 10, ..tamarack::Options::default() };
+    /// # let db = tamarack::Db::open(directory.path(), options)?;
+    /// for round in 0..4 {
+    ///     for key in 0..50_u32 {
+    ///         db.put(&key.to_be_bytes(), &[round; 4000])?;
+    ///     }
+    /// }
+    /// db.flush()?;
+    /// let done = db.gc(tamarack::GcGoal::Until(1.5))?;
+    /// assert!(done.bytes_after < done.bytes_before);
+    /// assert_eq!(db.get(&7_u32.to_be_bytes())?, Some(vec![3; 4000]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a ratio below 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` when a segment is
+    /// damaged: it is kept, and left alone from then on. Nothing is lost.
+    pub fn gc(&self, goal: GcGoal) -> Result<GcReport> {
+        self.inner.cube.gc(goal)
+    }
+
+    /// Keeps garbage collection from beginning in the background until [`resume_gc`](Self::resume_gc) has been called
+    /// as often. What runs goes on to its end. The bound on space does not hold meanwhile.
+    pub fn pause_gc(&self) {
+        self.inner.cube.pause_gc();
+    }
+
+    /// Ends a pause of garbage collection.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is not paused.
+    pub fn resume_gc(&self) -> Result<()> {
+        self.inner.cube.resume_gc()
     }
 
     /// Flushes, and compacts every table that overlaps the range, bounds included, so that nothing deleted or

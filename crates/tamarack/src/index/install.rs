@@ -4,6 +4,7 @@
 //! holding a lock, and readers never wait at all.
 
 use crate::base::error::{Error, Result};
+use crate::base::ids::SegmentId;
 use crate::base::sync::{Arc, Condvar, Mutex};
 
 use super::manifest::ManifestWriter;
@@ -27,7 +28,7 @@ enum Slot {
 }
 
 /// Somebody's turn. Dropping it passes the manifest on.
-struct Turn<'a> {
+pub(super) struct Turn<'a> {
     turns: &'a ManifestTurns,
     manifest: Option<ManifestWriter>,
 }
@@ -38,7 +39,7 @@ impl ManifestTurns {
         Self { slot: Mutex::new(manifest.map_or(Slot::ReadOnly, Slot::Free)), freed: Condvar::new() }
     }
 
-    fn take(&self) -> Result<Turn<'_>> {
+    pub(super) fn take(&self) -> Result<Turn<'_>> {
         let mut slot = self.slot.lock();
         loop {
             match std::mem::replace(&mut *slot, Slot::Taken) {
@@ -90,13 +91,11 @@ impl Index {
     /// # Errors
     /// As for [`install`](Self::install).
     pub fn drop_dead_segments(&self) -> Result<bool> {
-        let version = self.version();
-        if version.droppable_segments(version.numbers().log_head).is_empty() {
+        if self.droppable_segments().is_empty() {
             return Ok(false);
         }
         let turn = self.manifest.take()?;
-        let version = self.version();
-        let drop_segments = version.droppable_segments(version.numbers().log_head);
+        let drop_segments = self.droppable_segments();
         if drop_segments.is_empty() {
             return Ok(false);
         }
@@ -104,7 +103,15 @@ impl Index {
         Ok(true)
     }
 
-    fn install_in(&self, mut turn: Turn<'_>, mut edit: VersionEdit) -> Result<Arc<Version>> {
+    /// The segments of the present version that may be dropped. What a running compaction or collection may point
+    /// into stays; one that begins later plans on this version or a later one, and finds nothing that points there.
+    fn droppable_segments(&self) -> Vec<SegmentId> {
+        let version = self.version();
+        let (compactions, collections) = (self.in_progress.lock(), self.collecting.lock());
+        version.droppable_segments(|id| compactions.reaches(id) || collections.holds(id))
+    }
+
+    pub(super) fn install_in(&self, mut turn: Turn<'_>, mut edit: VersionEdit) -> Result<Arc<Version>> {
         let base = self.version();
         edit.next_table_id = edit.next_table_id.max(Some(self.destination.next_table_id()));
         let next = match base.apply(&edit) {
@@ -136,12 +143,13 @@ fn mark_dropped(base: &Version, next: &Version, edit: &VersionEdit) {
         let moved = edit.add_tables.iter().any(|(_, table)| table.id == id);
         let dropped = base.level(usize::from(level)).iter().find(|table| table.id == id);
         if let Some(table) = dropped.filter(|_| !moved) {
-            table.handle.mark_obsolete();
+            table.handle.mark_obsolete(table.file_bytes);
         }
     }
-    for &id in &edit.drop_segments {
+    let moved = edit.move_segments.iter().map(|moved| &moved.id);
+    for &id in edit.drop_segments.iter().chain(moved) {
         if let Some(entry) = base.segments().get(id).filter(|_| next.segments().get(id).is_none()) {
-            entry.handle.mark_obsolete();
+            entry.handle.mark_obsolete(entry.meta.file_bytes);
         }
     }
 }

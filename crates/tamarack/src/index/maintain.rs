@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::ids::Sequence;
+use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicBool, Mutex};
 
 use super::compact::{
@@ -105,6 +106,7 @@ impl Index {
         compaction: Compaction,
         snapshots: &[Sequence],
         cancelled: &Arc<AtomicBool>,
+        relocate: &Arc<dyn Relocate>,
         parts_max: usize,
         run_all: RunAll<'_>,
     ) -> Result<CompactionStats> {
@@ -114,6 +116,7 @@ impl Index {
             cancelled: cancelled.clone(),
             tables: self.tables.clone(),
             destination: self.destination.clone(),
+            relocate: relocate.clone(),
             table_bytes_max: self.options.compaction.table_bytes_max,
         };
         let (edit, stats) = job.run(parts_max, run_all)?;
@@ -137,7 +140,10 @@ impl Index {
         let registered = {
             let mut in_progress = self.in_progress.lock();
             version = self.version();
-            plan(&version, &in_progress).map(|plan| (in_progress.start(&plan), plan))
+            plan(&version, &in_progress).map(|plan| {
+                let ticket = in_progress.start(&plan);
+                (ticket, CompactionPlan { version: Arc::new(plan.version.without_values()), ..plan })
+            })
         };
         registered.map(|(ticket, plan)| Compaction {
             plan: Arc::new(plan),

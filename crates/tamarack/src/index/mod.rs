@@ -8,9 +8,11 @@
 //! ```
 
 pub mod cache;
+mod collect;
 pub mod compact;
 pub mod cursor;
 mod flush;
+mod hidden;
 mod install;
 pub mod key_shape;
 mod level_cursor;
@@ -29,5 +31,6 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use collect::{Collection, Reference};
 pub use maintain::{Compaction, ManualTurn};
 pub use open::{Index, IndexOptions};

@@ -17,6 +17,7 @@ use crate::base::sync::{Arc, Mutex};
 use crate::env::{Env, Fs};
 
 use super::cache::{BlockCache, TableCache};
+use super::collect::Collecting;
 use super::compact::{CompactionOptions, InProgress};
 use super::install::ManifestTurns;
 use super::manifest::{self, FIRST_MANIFEST, ManifestWriter, Recovered, TornTail};
@@ -52,6 +53,8 @@ pub struct Index {
     /// Compactions that run. Rank: innermost; versions are loaded but not dropped while it is held, because
     /// dropping one may unlink files.
     pub(super) in_progress: Arc<Mutex<InProgress>>,
+    /// Collections that run. Rank: inside `in_progress`.
+    pub(super) collecting: Arc<Mutex<Collecting>>,
 }
 
 /// Lets the table cache forget a file before the cube hears of it.
@@ -113,6 +116,7 @@ impl Unopened {
             current: ArcSwap::from_pointee(version),
             manifest: ManifestTurns::new(manifest),
             in_progress: Arc::default(),
+            collecting: Arc::default(),
         }
     }
 }

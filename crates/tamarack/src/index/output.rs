@@ -4,8 +4,11 @@
 //! in key order; which ones is the caller's decision. A finished table's data is durable, its name after
 //! [`Destination::sync_names`], which the caller calls before an edit mentions the table.
 
+use std::path::PathBuf;
+
 use crate::base::error::{Error, Result};
 use crate::base::ids::TableId;
+use crate::base::names::FileName;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 
 use super::table::TableOptions;
@@ -29,6 +32,11 @@ impl Destination {
     /// The id that the next table will have, or a smaller one.
     pub fn next_table_id(&self) -> TableId {
         TableId(self.next_table_id.load(Ordering::Relaxed))
+    }
+
+    /// The path of a file of the cube.
+    pub fn path(&self, name: FileName) -> PathBuf {
+        name.path(self.files.directory())
     }
 
     /// Makes the names of all finished tables durable.
@@ -85,7 +93,7 @@ impl Output {
     pub fn cut(&mut self) -> Result<()> {
         if let Some(OpenTable { builder, handle }) = self.open.take() {
             // Until the table is whole, leaving this function early must remove its file.
-            let summary = builder.finish().inspect_err(|_| handle.mark_obsolete())?;
+            let summary = builder.finish().inspect_err(|_| handle.mark_obsolete(0))?;
             self.finished.push(Arc::new(table_meta(summary, handle)));
         }
         Ok(())
@@ -101,7 +109,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(open) = &self.open {
-            open.handle.mark_obsolete();
+            open.handle.mark_obsolete(0);
         }
         discard(&self.finished);
     }
@@ -109,7 +117,7 @@ impl Drop for Output {
 
 /// Removes the files of `tables`, which no edit has mentioned, when the last holder lets go of them.
 pub fn discard(tables: &[Arc<TableMeta>]) {
-    tables.iter().for_each(|table| table.handle.mark_obsolete());
+    tables.iter().for_each(|table| table.handle.mark_obsolete(table.file_bytes));
 }
 
 fn table_meta(summary: TableSummary, handle: Arc<FileHandle>) -> TableMeta {
@@ -118,6 +126,7 @@ fn table_meta(summary: TableSummary, handle: Arc<FileHandle>) -> TableMeta {
         file_bytes: summary.file_bytes,
         entries: summary.entries,
         deletes: summary.deletes,
+        inline_bytes: summary.inline_bytes,
         smallest: summary.smallest,
         largest: summary.largest,
         sequences: summary.sequences,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
 use crate::base::names::FileName;
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping};
 
@@ -217,4 +219,19 @@ impl FileObserver for RecordedFiles {
     fn failed(&self, error: Error) {
         self.0.lock().1.push(error);
     }
+}
+
+/// Relocation tables of a world in which nothing was moved.
+#[derive(Debug)]
+pub struct Unmoved;
+
+impl Relocate for Unmoved {
+    fn relocate(&self, _table: ValuePointer, pointer: ValuePointer) -> Result<Option<ValuePointer>> {
+        Ok(Some(pointer))
+    }
+}
+
+/// For compactions in that world.
+pub fn unmoved() -> Arc<dyn Relocate> {
+    Arc::new(Unmoved)
 }

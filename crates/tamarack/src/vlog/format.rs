@@ -36,7 +36,7 @@ pub struct SegmentHeader {
     /// Where the log stood before this segment: the previous segment and the end of its records there. The
     /// default position for the first segment of a log.
     pub predecessor: LogPosition,
-    /// The smallest sequence number its records can have.
+    /// The smallest sequence number its records can have. In a cold segment, about the middle of those they have.
     pub first_sequence: Sequence,
     /// A position up to which the log was known to be durable when the segment was begun.
     pub durable: LogPosition,
@@ -120,6 +120,8 @@ pub enum RecordKind {
     Delete = 2,
     /// A mark: its value is a position up to which the log was durable when the mark was written.
     Mark = 3,
+    /// A relocation table, in cold segments alone: its key is the id of the segment that was moved.
+    Relocations = 4,
 }
 
 /// Where a record stands in its batch.
@@ -185,6 +187,7 @@ impl RecordHeader {
             1 => RecordKind::Put,
             2 => RecordKind::Delete,
             3 => RecordKind::Mark,
+            4 => RecordKind::Relocations,
             other => return Err(format!("record kind {other}")),
         };
         if bytes[14] & !(KIND_MASK | FLAG_FIRST | FLAG_LAST) != 0 {

@@ -6,19 +6,24 @@
 
 use std::path::{Path, PathBuf};
 
+use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
+use super::cold::relocation_key;
 use super::format::{
     FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
     SEGMENT_HEADER_BYTES, SegmentHeader, check_head, record_len,
 };
+use super::relocation::Relocations;
 use crate::base::checksum::{Checksum, Seed};
 use crate::base::codec::Codec;
+use crate::base::comparator::Bytewise;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
 use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 use crate::env::{Access, File, Fs, read_exact_at};
 
@@ -103,6 +108,20 @@ pub struct ReadCounters {
     pub bytes: AtomicU64,
 }
 
+/// Bytes of relocation tables kept in memory. A table that is not there costs a read of the device.
+pub const RELOCATION_CACHE_BYTES: u64 = 64 << 20;
+/// Bytes of a typical table, from which the cache guesses how many it will hold.
+const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;
+
+#[derive(Debug, Clone)]
+struct RelocationWeight;
+
+impl Weighter<(SegmentId, u32), Arc<Relocations>> for RelocationWeight {
+    fn weight(&self, _place: &(SegmentId, u32), relocations: &Arc<Relocations>) -> u64 {
+        relocations.memory_bytes() as u64
+    }
+}
+
 /// Every segment of a cube, for reading.
 #[derive(Debug)]
 pub struct SegmentReader {
@@ -111,19 +130,36 @@ pub struct SegmentReader {
     cube: CubeId,
     order: KeyOrder,
     open: Cache<SegmentId, Arc<OpenSegment>>,
+    /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
+    relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
+    relocation_order: KeyOrder,
     counters: ReadCounters,
 }
 
 impl SegmentReader {
     /// A reader of the segments in `directory` that keeps at most `files_max` of them open.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, order: KeyOrder, files_max: usize) -> Self {
-        let (open, counters) = (Cache::new(files_max), ReadCounters::default());
-        Self { fs, directory, cube, order, open, counters }
+        let tables = (RELOCATION_CACHE_BYTES / RELOCATION_BYTES_TYPICAL) as usize;
+        Self {
+            fs,
+            directory,
+            cube,
+            order,
+            open: Cache::new(files_max),
+            relocations: Cache::with_weighter(tables, RELOCATION_CACHE_BYTES, RelocationWeight),
+            relocation_order: KeyOrder::new(Arc::new(Bytewise)),
+            counters: ReadCounters::default(),
+        }
     }
 
     /// What reading has cost so far.
     pub fn counters(&self) -> &ReadCounters {
         &self.counters
+    }
+
+    /// Bytes of memory that relocation tables take.
+    pub fn relocation_bytes(&self) -> u64 {
+        self.relocations.weight()
     }
 
     /// The path of segment `id`.
@@ -188,7 +224,7 @@ impl SegmentReader {
             value.resize(len, 0);
             self.read_bytes(segment, offset, value)?;
         }
-        let header = check_record(segment, &self.order, pointer, key, value, verify)?;
+        let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, value, verify)?;
         let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
         if header.codec == Codec::None {
             value.copy_within(head_len.., 0);
@@ -201,6 +237,50 @@ impl SegmentReader {
             .codec
             .decompress_into(&stored, value)
             .map_err(|found| Error::corruption(&segment.path, offset, "a compressed value", found))
+    }
+
+    /// Reads the put that `pointer` means, all of it, into `record`, which has its length, and checks every checksum.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn read_record(
+        &self,
+        segment: &OpenSegment,
+        pointer: ValuePointer,
+        key: &[u8],
+        record: &mut [u8],
+    ) -> Result<RecordHeader> {
+        self.read_bytes(segment, u64::from(pointer.offset), record)?;
+        check_record(segment, &self.order, RecordKind::Put, pointer, key, record, true)
+    }
+
+    /// The relocation table that the record at `table` holds, for segment `id`.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn relocations(&self, table: ValuePointer, id: SegmentId) -> Result<Arc<Relocations>> {
+        self.relocations.get_or_insert_with(&(table.segment, table.offset), || {
+            let segment = self.segment(table.segment)?;
+            let key = relocation_key(id);
+            let mut record = vec![0; record_len(key.len(), u64::from(table.stored_len)) as usize];
+            self.read_bytes(&segment, u64::from(table.offset), &mut record)?;
+            // Keys of relocation tables are ids: they are compared byte by byte, whatever the order of user keys.
+            check_record(
+                &segment,
+                &self.relocation_order,
+                RecordKind::Relocations,
+                table,
+                &key,
+                &record,
+                true,
+            )?;
+            let value = &record[RECORD_HEADER_BYTES + key.len()..];
+            let corrupt = || {
+                let found = "bytes that encode none";
+                Error::corruption(segment.path(), u64::from(table.offset), "a relocation table", found)
+            };
+            Relocations::decode(value).map(Arc::new).ok_or_else(corrupt)
+        })
     }
 
     /// Replaces `value` by the value in `record`, bytes read from where `pointer` says that begin with its record
@@ -223,7 +303,7 @@ impl SegmentReader {
             return Ok(None);
         }
         let record = &record[..record_len(key.len(), u64::from(pointer.stored_len)) as usize];
-        let header = check_record(segment, &self.order, pointer, key, record, verify)?;
+        let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, record, verify)?;
         let stored = &record[RECORD_HEADER_BYTES + usize::from(header.key_len)..];
         value.clear();
         header.codec.decompress_into(stored, value).map_err(|found| {
@@ -247,10 +327,19 @@ impl SegmentReader {
     }
 }
 
-/// I-08: checks that `record` is the put that `pointer` means, under `key`; `verify` includes the value's checksum.
+impl Relocate for SegmentReader {
+    fn relocate(&self, table: ValuePointer, pointer: ValuePointer) -> Result<Option<ValuePointer>> {
+        let now = self.relocations(table, pointer.segment)?.find(pointer.offset);
+        Ok(now.map(|offset| ValuePointer { segment: table.segment, offset, ..pointer }))
+    }
+}
+
+/// I-08: checks that `record` is the one of `kind` that `pointer` means, under `key`; `verify` includes the value's
+/// checksum.
 fn check_record(
     segment: &OpenSegment,
     order: &KeyOrder,
+    kind: RecordKind,
     pointer: ValuePointer,
     key: &[u8],
     record: &[u8],
@@ -272,8 +361,8 @@ fn check_record(
     if written_key != key && order.compare_user(written_key, key).is_ne() {
         return Err(corrupt(format!("key {key:02x?}"), format!("key {written_key:02x?}")));
     }
-    if header.kind != RecordKind::Put {
-        return Err(corrupt("a put".into(), format!("{:?}", header.kind)));
+    if header.kind != kind {
+        return Err(corrupt(format!("a record of kind {kind:?}"), format!("{:?}", header.kind)));
     }
     if verify {
         let computed = Checksum::unseeded().with(&record[head_len..]).finish();

@@ -20,7 +20,6 @@ use super::format::{
 use super::scan::{End, Scanner, Values};
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
-use crate::base::ids::SegmentId;
 use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
@@ -328,13 +327,14 @@ pub fn seal(
     let file_bytes = end + bytes.len() as u64;
     file.set_len(file_bytes).map_err(io("cut"))?;
     file.sync_data().map_err(|error| Error::sync(path, error))?;
-    Ok(meta_of(header.id, file_bytes, &footer))
+    Ok(meta_of(header, file_bytes, &footer))
 }
 
 /// What the manifest keeps of a sealed segment.
-pub fn meta_of(id: SegmentId, file_bytes: u64, footer: &Footer) -> SegmentMeta {
+pub fn meta_of(header: &SegmentHeader, file_bytes: u64, footer: &Footer) -> SegmentMeta {
     SegmentMeta {
-        id,
+        id: header.id,
+        written: header.first_sequence,
         end: footer.records_end,
         file_bytes,
         value_records: footer.value_records,
@@ -348,7 +348,7 @@ fn summarize(file: &dyn File, path: &Path, seed: Seed, end: u64, order: &KeyOrde
     let mut scanner = Scanner::new(file, path, seed, SEGMENT_HEADER_BYTES, end);
     while let Some(record) = scanner.next(Values::Skip)? {
         footer.offsets.push(u32::try_from(record.offset).expect("records begin in the first 4 GiB"));
-        if record.header.kind == RecordKind::Mark {
+        if matches!(record.header.kind, RecordKind::Mark | RecordKind::Relocations) {
             continue;
         }
         if record.header.kind == RecordKind::Put {

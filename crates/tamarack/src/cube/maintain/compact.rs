@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::super::Cube;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Ordering};
 use crate::env::panic_message;
 use crate::index::{Compaction, ManualTurn};
@@ -28,11 +29,13 @@ impl Cube {
         let parts = self.options.background_threads;
         let cancelled = &self.maintenance.cancelled;
         let run_all = |jobs| self.workers.run_all(jobs);
-        let done = self.index.run(compaction, &snapshots, cancelled, parts, &run_all)?;
+        let relocate: Arc<dyn Relocate> = self.reader.clone();
+        let done = self.index.run(compaction, &snapshots, cancelled, &relocate, parts, &run_all)?;
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
         self.current.install(|| self.index.version(), &[]);
+        self.estimate_hidden(None);
         self.drop_dead_segments()
     }
 

@@ -119,10 +119,12 @@ impl Cube {
         let bytes = after.level(0).iter().filter(is_new).map(|table| table.file_bytes).sum();
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        let flushed_before = self.maintenance.flushed_log_bytes.swap(newest.log_bytes, Ordering::Relaxed);
+        self.estimate_hidden(Some(newest.log_bytes - flushed_before));
         let mut state = self.maintenance.state.lock();
-        state.flushed_log_bytes = newest.log_bytes;
-        // There was room for a table: a compaction that found none may try again.
+        // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
+        state.collection_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
         drop(state);
         self.maintenance.changed.notify_all();
         self.drop_dead_segments()?;
@@ -152,7 +154,7 @@ impl Cube {
     }
 
     /// Removes segments before the log head into which no table points any more.
-    pub(super) fn drop_dead_segments(&self) -> Result<()> {
+    pub(in super::super) fn drop_dead_segments(&self) -> Result<()> {
         // I-07: they are dead by tables that are in the manifest, and each of those was written when the log was
         // durable up to its last operation.
         if self.index.drop_dead_segments()? {

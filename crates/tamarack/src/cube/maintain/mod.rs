@@ -1,16 +1,19 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Three kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! Four kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
-//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables. One sealing and one
-//! flushing job run at a time, and as many compactions as do not touch each other. Every change of memtables,
+//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
+//! values out of segments that are mostly dead. One sealing and one flushing job run at a time, and as many
+//! compactions and collections as do not touch each other. Every change of memtables,
 //! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
 //! one to ask starts them again. Any other failure there poisons the cube. A compaction that fails stops compaction:
 //! until a flush finds room again, if space was missing, or else until the cube is opened again, so that a damaged
-//! table is not met over and over. Lock rank: `state` is a leaf.
+//! table is not met over and over. Lock rank: under `state` only the registers of the index and the estimates of `space`
+//! are locked, for a look.
 
+mod collect;
 mod compact;
 mod flush;
 
@@ -19,10 +22,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Cube;
 use super::publish::Ticket;
+use super::space::{Demand, Space};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::SegmentId;
 use crate::base::segment::SegmentMeta;
-use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::base::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{Segment, SegmentFile};
@@ -47,6 +51,8 @@ pub struct Maintenance {
     changed: Condvar,
     /// Set when compactions should stop as soon as they can.
     pub(super) cancelled: Arc<AtomicBool>,
+    /// Bytes of log, counted from opening, whose operations are in tables.
+    flushed_log_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +64,11 @@ struct State {
     sealing: bool,
     flushing: bool,
     compacting: usize,
+    collecting: usize,
+    /// Whether nothing has been written lately, or somebody waits for all to settle.
+    idle: bool,
+    /// How often somebody has asked for no collections in the background.
+    gc_pauses: usize,
     /// Full segments, oldest first.
     seals: VecDeque<Seal>,
     /// Sealed segments that no manifest edit has named yet.
@@ -66,8 +77,8 @@ struct State {
     stopped: Option<Error>,
     /// Why compaction stopped, until the cube is opened again.
     compaction_stopped: Option<Error>,
-    /// Bytes of log, counted from opening, whose operations are in tables.
-    flushed_log_bytes: u64,
+    /// Why collecting stopped, until there is space or the cube is opened again.
+    collection_stopped: Option<Error>,
 }
 
 impl Seal {
@@ -85,7 +96,9 @@ impl Maintenance {
 
     /// Adds a full segment.
     pub fn add_seal(&self, seal: Seal) {
-        self.state.lock().seals.push_back(seal);
+        let mut state = self.state.lock();
+        state.seals.push_back(seal);
+        state.idle = false;
     }
 
     /// Where the records of segment `id` end, if it waits to be sealed.
@@ -104,8 +117,12 @@ impl Maintenance {
 impl Cube {
     /// Starts every job that has become possible, and sets how much writers are slowed down.
     pub(super) fn schedule(&self) {
+        let space = self.space();
+        self.schedule_in(&mut self.maintenance.state.lock(), &space);
+    }
+
+    fn schedule_in(&self, state: &mut MutexGuard<'_, State>, space: &Space) {
         let Some(this) = self.this.upgrade() else { return };
-        let mut state = self.maintenance.state.lock();
         if state.closing || self.health.is_poisoned() || self.options.read_only {
             return;
         }
@@ -113,21 +130,32 @@ impl Cube {
         if may_seal && !state.seals.is_empty() {
             state.seal_queued = true;
             let end = |state: &mut State| (state.seal_queued, state.sealing) = (false, false);
-            this.start(&mut state, Priority::High, end, Cube::seal_job);
+            this.start(state, Priority::High, end, Cube::seal_job);
         }
         if !state.flushing && state.stopped.is_none() && !self.current.peek().frozen.is_empty() {
             state.flushing = true;
             let end = |state: &mut State| (state.flushing, state.sealing) = (false, false);
-            this.start(&mut state, Priority::High, end, Cube::flush_job);
+            this.start(state, Priority::High, end, Cube::flush_job);
         }
+        self.start_compaction(&this, state, LEVEL_DUE_PERMILLE);
+        let demand = if state.idle { Demand::Idle } else { Demand::Busy };
+        let collected = self.start_collections(&this, state, space, demand);
+        if space.is_over_goal(demand) && !collected && state.compacting == 0 {
+            // What is dead is hidden: merging levels before they are due shows where.
+            self.start_compaction(&this, state, LEVEL_DUE_EARLY_PERMILLE);
+        }
+        self.order.limit_memtable_log(self.memtable_log_max(space));
+        self.throttle.set_debt(self.debt().max(space.debt()).min(1.0));
+    }
+
+    /// Starts as many compactions of levels that are due at `due_permille` as there are threads for.
+    fn start_compaction(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>, due_permille: u64) {
         while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
-            let Some(compaction) = self.index.pick(LEVEL_DUE_PERMILLE) else { break };
+            let Some(compaction) = self.index.pick(due_permille) else { break };
             state.compacting += 1;
             let end = |state: &mut State| state.compacting -= 1;
-            this.start(&mut state, Priority::Low, end, move |cube| cube.compaction_job(compaction));
+            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction));
         }
-        drop(state);
-        self.throttle.set_debt(self.debt());
     }
 
     /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
@@ -166,7 +194,11 @@ impl Cube {
     pub(super) fn retry_for_want_of_space(&self) {
         let full = |error: &mut Error| error.kind() == ErrorKind::NoSpace;
         let mut state = self.maintenance.state.lock();
-        let stopped = [state.stopped.take_if(full), state.compaction_stopped.take_if(full)];
+        let stopped = [
+            state.stopped.take_if(full),
+            state.compaction_stopped.take_if(full),
+            state.collection_stopped.take_if(full),
+        ];
         drop(state);
         if stopped.iter().any(Option::is_some) {
             self.schedule();
@@ -186,7 +218,8 @@ impl Cube {
                 break Err(error);
             }
             let frozen = self.current.peek().frozen.len();
-            let unflushed = log_bytes - state.flushed_log_bytes.min(log_bytes);
+            let unflushed =
+                log_bytes.saturating_sub(self.maintenance.flushed_log_bytes.load(Ordering::Relaxed));
             let long_log = frozen > 0 && unflushed > self.options.recovery_log_max / 4 * 3;
             if frozen + 1 < self.options.memtables_max && !long_log {
                 break Ok(());
@@ -211,10 +244,14 @@ impl Cube {
     /// Why a job stopped, or why the cube is poisoned.
     pub fn wait_idle(&self) -> Result<()> {
         self.retry_for_want_of_space();
+        let space = self.space();
         let mut state = self.maintenance.state.lock();
+        state.idle = true;
+        self.schedule_in(&mut state, &space);
         loop {
             self.health.check_writable()?;
-            if let Some(error) = state.stopped.as_ref().or(state.compaction_stopped.as_ref()) {
+            let stopped = state.stopped.as_ref().or(state.compaction_stopped.as_ref());
+            if let Some(error) = stopped.or(state.collection_stopped.as_ref()) {
                 return Err(error.clone());
             }
             if !state.is_busy() && state.seals.is_empty() && self.current.peek().frozen.is_empty() {
@@ -235,10 +272,14 @@ impl Cube {
         std::mem::take(&mut state.seals)
     }
 
-    /// Ends a job: `finish` changes the state under its lock, then whatever became possible is started.
+    /// Ends a job: `finish` changes the state and whatever became possible is started under one lock, so that nobody
+    /// finds the cube idle in between.
     fn end_job(&self, finish: impl FnOnce(&mut State)) {
-        finish(&mut self.maintenance.state.lock());
-        self.schedule();
+        let space = self.space();
+        let mut state = self.maintenance.state.lock();
+        finish(&mut state);
+        self.schedule_in(&mut state, &space);
+        drop(state);
         self.maintenance.changed.notify_all();
     }
 
@@ -263,11 +304,13 @@ impl Cube {
 
 impl State {
     fn is_busy(&self) -> bool {
-        self.seal_queued || self.sealing || self.flushing || self.compacting > 0
+        self.seal_queued || self.sealing || self.flushing || self.compacting + self.collecting > 0
     }
 }
 
 /// The share of its target, in thousandths, at which a level is compacted.
 const LEVEL_DUE_PERMILLE: u64 = 1000;
+/// The same when space is wanted and no segment is known to be worth collecting.
+const LEVEL_DUE_EARLY_PERMILLE: u64 = 250;
 /// Tables in level 0 at which writers are slowed down most.
-const LEVEL0_TABLES_MAX: usize = 24;
+const LEVEL0_TABLES_MAX: usize = 40;

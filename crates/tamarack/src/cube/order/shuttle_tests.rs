@@ -80,11 +80,10 @@ impl World {
             memtable_used: false,
             memtable_left: MEMTABLE_BYTES,
         };
-        let limits = Limits { memtable_log_max: 1 << 20 };
         Arc::new(Self {
             fs: MemoryFs::new(),
             mode,
-            order: CommitOrder::new(start, limits, Arc::clone(&publisher), Arc::clone(&health)),
+            order: CommitOrder::new(start, 1 << 20, Arc::clone(&publisher), Arc::clone(&health)),
             publisher,
             health,
             clearing: AtomicBool::new(false),

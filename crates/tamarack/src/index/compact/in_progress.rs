@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::base::ids::TableId;
+use crate::base::ids::{SegmentId, TableId};
 use crate::base::keys::KeyOrder;
 
 use super::plan::{CompactionPlan, KeyRange};
@@ -24,6 +24,8 @@ struct Running {
     levels: [u8; 2],
     range: KeyRange,
     leaving: HashSet<TableId>,
+    /// The segments that outputs may point into.
+    reaching: HashSet<SegmentId>,
 }
 
 impl InProgress {
@@ -37,6 +39,7 @@ impl InProgress {
             levels: [plan.level, plan.output_level],
             range: plan.range.clone(),
             leaving: plan.upper.iter().map(|table| table.id).collect(),
+            reaching: reaching(plan),
         });
         ticket
     }
@@ -64,9 +67,23 @@ impl InProgress {
         self.running.iter().any(|running| running.leaving.contains(&table))
     }
 
+    /// Whether the outputs of a running compaction may point into `segment`, though no table does yet.
+    pub fn reaches(&self, segment: SegmentId) -> bool {
+        self.running.iter().any(|running| running.reaching.contains(&segment))
+    }
+
     /// How many compactions run.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.running.len()
     }
+}
+
+/// The segments that the inputs of `plan` point into, and those to which these were moved: a compaction replaces
+/// pointers by where its version says that they lead.
+fn reaching(plan: &CompactionPlan) -> HashSet<SegmentId> {
+    let segments = plan.version.segments();
+    let pointed = plan.inputs().flat_map(|table| table.references.iter().map(|reference| reference.segment));
+    let home = |id| segments.relocation_table(id).map(|table| table.segment);
+    pointed.flat_map(|id| std::iter::once(id).chain(home(id))).collect()
 }

@@ -19,7 +19,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decider, Decision};
+pub use decide::{Decider, Decision, stripe};
 pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
 pub use picker::pick;

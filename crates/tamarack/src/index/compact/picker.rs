@@ -1,6 +1,6 @@
 //! Which compaction should run next.
 //!
-//! L0 is due by its number of tables, every other level by its weight: its bytes, plus a part of the value bytes
+//! L0 is due by its number of tables and their size beside L1, every other level by its weight: its bytes, plus a part of the value bytes
 //! that it references, plus for each deletion the part that the value it hides would count. So levels full of
 //! overwritten values and deletions are compacted early, and their garbage surfaces. Within a level the table with
 //! the most weight per byte to be rewritten goes first.
@@ -12,6 +12,11 @@ use super::super::version::{TableMeta, Version, overlapping};
 use super::in_progress::InProgress;
 use super::plan::{CompactionPlan, KeyRange};
 use super::{CompactionOptions, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
+
+/// Level 0 need not wait any more when it holds this part of the bytes of level 1.
+const LEVEL0_PART_OF_LEVEL1: u64 = 3;
+/// It waits at most until it has this many times the tables that make it due.
+const LEVEL0_PATIENCE: u64 = 4;
 
 /// The most urgent compaction that is due and conflicts with none that runs.
 pub fn pick(
@@ -41,12 +46,23 @@ fn score(
 ) -> u64 {
     let staying = version.level(level).iter().filter(|table| !in_progress.takes(table.id));
     let (amount, target) = if level == 0 {
-        (staying.count() as u64, options.l0_tables as u64)
+        return level0_score(version, &staying.collect::<Vec<_>>(), options);
     } else {
         let target = options.base_weight.saturating_mul(LEVEL_RATIO.pow(level as u32 - 1));
         (staying.map(|table| weights.table(table)).fold(0, u64::saturating_add), target)
     };
     amount.saturating_mul(1000) / target.max(1)
+}
+
+/// Level 0 is due by its number of tables, which every read looks at. Tables that are small beside level 1, all of
+/// which they would rewrite, wait until they are a part of it worth that, or until there are too many of them.
+fn level0_score(version: &Version, staying: &[&Arc<TableMeta>], options: &CompactionOptions) -> u64 {
+    let count = staying.len() as u64;
+    let bytes: u64 = staying.iter().map(|table| table.file_bytes).sum();
+    let level1: u64 = version.level(1).iter().map(|table| table.file_bytes).sum();
+    let by_count = count * 1000 / (options.l0_tables as u64).max(1);
+    let by_bytes = bytes.saturating_mul(1000 * LEVEL0_PART_OF_LEVEL1) / level1.max(1);
+    by_count.min(by_bytes.max(by_count / LEVEL0_PATIENCE))
 }
 
 /// What tables weigh.

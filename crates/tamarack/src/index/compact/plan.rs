@@ -52,7 +52,8 @@ pub enum PlanKind {
 /// A compaction: tables of `level` and what they overlap in `output_level`, to become tables of `output_level`.
 #[derive(Debug, Clone)]
 pub struct CompactionPlan {
-    /// The version that the plan was made for. It keeps the inputs' files in place.
+    /// The version that the plan was made for. It keeps the inputs' files in place, and while it runs it is one
+    /// [without values](Version::without_values).
     pub version: Arc<Version>,
     /// Move or merge.
     pub kind: PlanKind,

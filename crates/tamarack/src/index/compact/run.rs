@@ -3,14 +3,20 @@
 //! Never installs anything and never removes an input. If any part fails or the job is cancelled, the outputs of
 //! all parts are removed and the version stays as it is.
 
+use std::borrow::Cow;
+
 use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
-use crate::base::keys::{seek_key, user_key};
+use crate::base::keys::{EntryKind, seek_key, split_internal_key, trailer_kind, trailer_sequence, user_key};
+use crate::base::names::FileName;
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::env::pool::Job;
 
 use super::super::cache::TableCache;
 use super::super::cursor::Cursor;
+use super::super::hidden::{Above, is_hidden};
 use super::super::level_cursor::LevelCursor;
 use super::super::merge::merge;
 use super::super::output::{Destination, Output, discard};
@@ -37,6 +43,8 @@ pub struct CompactionJob {
     pub tables: Arc<TableCache>,
     /// Where outputs go.
     pub destination: Destination,
+    /// Follows pointers into segments that were moved; the outputs point to where the records are now.
+    pub relocate: Arc<dyn Relocate>,
     /// Size at which an output table ends, in bytes.
     pub table_bytes_max: u64,
 }
@@ -127,6 +135,7 @@ impl CompactionJob {
             cancelled: self.cancelled.clone(),
             tables: self.tables.clone(),
             destination: self.destination.clone(),
+            relocate: self.relocate.clone(),
             table_bytes_max: self.table_bytes_max,
         }
     }
@@ -154,12 +163,17 @@ impl CompactionJob {
             let may_cut = !decider.is_current(key);
             match decider.decide(cursor.key(), |key| self.plan.nothing_older_outside(key)) {
                 Decision::Keep => {
+                    let Some(payload) = self.present_payload(cursor.key(), cursor.payload())? else {
+                        stats.shadowed += 1;
+                        cursor.next()?;
+                        continue;
+                    };
                     stats.kept += 1;
                     if may_cut && (output.open_bytes() >= self.table_bytes_max || overlap.is_too_much(key)) {
                         output.cut()?;
                         overlap.restart();
                     }
-                    output.add(cursor.key(), cursor.payload())?;
+                    output.add(cursor.key(), &payload)?;
                 }
                 Decision::Shadowed => stats.shadowed += 1,
                 Decision::Vanished => stats.vanished += 1,
@@ -167,6 +181,33 @@ impl CompactionJob {
             cursor.next()?;
         }
         Ok((output.finish()?, stats))
+    }
+
+    /// The payload of an entry that stays, its pointer leading to where the record is now. `None` if garbage
+    /// collection has left the record behind, because the entry is hidden from everybody: so it goes, too.
+    fn present_payload<'a>(&self, internal_key: &[u8], payload: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>> {
+        let (user_key, trailer) =
+            split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
+        if trailer_kind(trailer) != Some(EntryKind::Pointer) {
+            return Ok(Some(Cow::Borrowed(payload)));
+        }
+        let version = &self.plan.version;
+        let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
+        let Some(table) = version.segments().relocation_table(pointer.segment) else {
+            return Ok(Some(Cow::Borrowed(payload)));
+        };
+        if let Some(present) = self.relocate.relocate(table, pointer)? {
+            return Ok(Some(Cow::Owned(present.to_bytes().to_vec())));
+        }
+        let sequence = trailer_sequence(trailer);
+        if is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &self.snapshots)? {
+            return Ok(None);
+        }
+        // I-11. Whatever the reason is: nothing that a reader may want is dropped.
+        let path = self.destination.path(FileName::Segment(table.segment));
+        let expected =
+            format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
+        Err(Error::corruption(&path, u64::from(table.offset), expected, "none"))
     }
 
     fn cursor(&self) -> Box<dyn Cursor> {

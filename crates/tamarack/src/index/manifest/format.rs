@@ -7,7 +7,8 @@ use crate::base::coding::{
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::split_internal_key;
 use crate::base::names::FileName;
-use crate::base::segment::{SegmentMeta, SegmentReference};
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::{SegmentMeta, SegmentMove, SegmentReference};
 use crate::base::sync::Arc;
 
 use super::super::version::{Files, TableMeta, VersionEdit};
@@ -35,6 +36,7 @@ const TAG_LAST_SEQUENCE: u64 = 8;
 const TAG_NEXT_TABLE: u64 = 9;
 const TAG_NEXT_SEGMENT: u64 = 10;
 const TAG_COMPACTION_CURSOR: u64 = 11;
+const TAG_MOVE_SEGMENT: u64 = 12;
 
 /// Why bytes with a good checksum are no edit.
 #[derive(Debug, PartialEq, Eq)]
@@ -137,8 +139,13 @@ pub fn encode_edit(edit: &VersionEdit) -> Vec<u8> {
     }
     for meta in &edit.add_segments {
         let sizes = [meta.end, meta.file_bytes, meta.value_records, meta.value_record_bytes];
-        put_numbers(&mut out, &[TAG_ADD_SEGMENT, u64::from(meta.id.0)]);
+        put_numbers(&mut out, &[TAG_ADD_SEGMENT, u64::from(meta.id.0), meta.written.0]);
         put_numbers(&mut out, &sizes);
+    }
+    for SegmentMove { id, table } in &edit.move_segments {
+        let table = [u64::from(table.segment.0), u64::from(table.offset), u64::from(table.stored_len)];
+        put_numbers(&mut out, &[TAG_MOVE_SEGMENT, u64::from(id.0)]);
+        put_numbers(&mut out, &table);
     }
     for id in &edit.drop_segments {
         put_numbers(&mut out, &[TAG_DROP_SEGMENT, u64::from(id.0)]);
@@ -167,7 +174,7 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
 }
 
 fn put_table(out: &mut Vec<u8>, table: &TableMeta) {
-    put_numbers(out, &[table.id.0, table.file_bytes, table.entries, table.deletes]);
+    put_numbers(out, &[table.id.0, table.file_bytes, table.entries, table.deletes, table.inline_bytes]);
     put_bytes(out, &table.smallest);
     put_bytes(out, &table.largest);
     put_numbers(out, &[table.sequences.0.0, table.sequences.1.0, table.references.len() as u64]);
@@ -182,7 +189,7 @@ pub fn decode_edit(payload: &[u8], files: &Arc<Files>) -> Result<VersionEdit, De
     let input = &mut &payload[..];
     while !input.is_empty() {
         let tag = take_varint(input).ok_or(DecodeError::Malformed("a field's tag"))?;
-        if !(TAG_CUBE..=TAG_COMPACTION_CURSOR).contains(&tag) {
+        if !(TAG_CUBE..=TAG_MOVE_SEGMENT).contains(&tag) {
             return Err(DecodeError::UnknownTag(tag));
         }
         take_field(tag, input, &mut edit, files).ok_or(DecodeError::Malformed(field_name(tag)))?;
@@ -201,10 +208,19 @@ fn take_field(tag: u64, input: &mut &[u8], edit: &mut VersionEdit, files: &Arc<F
         TAG_DROP_TABLE => edit.drop_tables.push((take_level(input)?, TableId(take_varint(input)?))),
         TAG_ADD_SEGMENT => edit.add_segments.push(SegmentMeta {
             id: take_segment(input)?,
+            written: take_sequence(input)?,
             end: take_varint(input)?,
             file_bytes: take_varint(input)?,
             value_records: take_varint(input)?,
             value_record_bytes: take_varint(input)?,
+        }),
+        TAG_MOVE_SEGMENT => edit.move_segments.push(SegmentMove {
+            id: take_segment(input)?,
+            table: ValuePointer {
+                segment: take_segment(input)?,
+                offset: take_varint_u32(input)?,
+                stored_len: take_varint_u32(input)?,
+            },
         }),
         TAG_DROP_SEGMENT => edit.drop_segments.push(take_segment(input)?),
         TAG_LOG_HEAD => {
@@ -231,6 +247,7 @@ fn field_name(tag: u64) -> &'static str {
         TAG_DROP_TABLE => "a table that leaves",
         TAG_ADD_SEGMENT => "a segment that joins",
         TAG_DROP_SEGMENT => "a segment that leaves",
+        TAG_MOVE_SEGMENT => "a segment that moves",
         TAG_LOG_HEAD => "a log head",
         TAG_LAST_SEQUENCE => "a sequence number",
         TAG_NEXT_TABLE => "a table id",
@@ -258,6 +275,7 @@ fn take_internal_key(input: &mut &[u8]) -> Option<Vec<u8>> {
 fn take_table(input: &mut &[u8], files: &Arc<Files>) -> Option<TableMeta> {
     let id = TableId(take_varint(input)?);
     let (file_bytes, entries, deletes) = (take_varint(input)?, take_varint(input)?, take_varint(input)?);
+    let inline_bytes = take_varint(input)?;
     let (smallest, largest) = (take_internal_key(input)?, take_internal_key(input)?);
     let sequences = (take_sequence(input)?, take_sequence(input)?);
     let mut references = Vec::new();
@@ -274,6 +292,7 @@ fn take_table(input: &mut &[u8], files: &Arc<Files>) -> Option<TableMeta> {
         file_bytes,
         entries,
         deletes,
+        inline_bytes,
         smallest,
         largest,
         sequences,

@@ -160,7 +160,7 @@ fn an_edit_that_was_never_acknowledged_is_dropped_and_reported() {
 fn unknown_fields_are_unsupported() {
     let (store, ends, _) = with_edits();
     let mut bytes = store.manifest(1);
-    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[12, 0]);
+    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[13, 0]);
     store.put_manifest(1, &bytes);
     assert_eq!(store.read().expect_err("a newer format").kind(), ErrorKind::Unsupported);
 }

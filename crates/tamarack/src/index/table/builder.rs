@@ -32,6 +32,8 @@ pub struct TableSummary {
     pub entries: u64,
     /// Entries that are deletions.
     pub deletes: u64,
+    /// Bytes of keys and values of its inline entries.
+    pub inline_bytes: u64,
     /// The first internal key.
     pub smallest: Vec<u8>,
     /// The last internal key.
@@ -62,6 +64,7 @@ pub struct TableBuilder {
     sequences: (Sequence, Sequence),
     entries: u64,
     deletes: u64,
+    inline_bytes: u64,
     raw_key_bytes: u64,
     raw_payload_bytes: u64,
     data_blocks: u64,
@@ -87,6 +90,7 @@ impl TableBuilder {
             sequences: (Sequence::MAX, Sequence(0)),
             entries: 0,
             deletes: 0,
+            inline_bytes: 0,
             raw_key_bytes: 0,
             raw_payload_bytes: 0,
             data_blocks: 0,
@@ -114,7 +118,10 @@ impl TableBuilder {
             None
         };
         let payload = match kind {
-            EntryKind::Inline => payload,
+            EntryKind::Inline => {
+                self.inline_bytes += (user_key.len() + payload.len()) as u64;
+                payload
+            }
             EntryKind::Delete => {
                 assert!(payload.is_empty(), "deletions have no payload");
                 self.deletes += 1;
@@ -206,6 +213,7 @@ impl TableBuilder {
             file_bytes: self.writer.finish(&footer)?,
             entries: self.entries,
             deletes: self.deletes,
+            inline_bytes: self.inline_bytes,
             smallest: self.smallest,
             largest: self.last_key,
             sequences: self.sequences,

@@ -189,9 +189,19 @@ fn take_tag(input: &mut &[u8]) -> Option<u64> {
     Some(twenty_eights & 0x0fff_ffff | (twenty_eights & 0x0fff_ffff_0000_0000) >> 4)
 }
 
+/// Appends a segment's id with its highest bit, which tells cold segments from those of the log, as the lowest:
+/// small numbers stay short for both.
+fn put_segment(out: &mut Vec<u8>, segment: SegmentId) {
+    put_varint(out, u64::from(segment.0.rotate_left(1)));
+}
+
+fn take_segment(input: &mut &[u8]) -> Option<SegmentId> {
+    take_varint_u32(input).map(|id| SegmentId(id.rotate_right(1)))
+}
+
 /// Appends a value pointer as tables keep it.
 pub fn put_pointer(out: &mut Vec<u8>, pointer: ValuePointer) {
-    put_varint(out, u64::from(pointer.segment.0));
+    put_segment(out, pointer.segment);
     put_varint(out, u64::from(pointer.offset));
     put_varint(out, u64::from(pointer.stored_len));
 }
@@ -199,7 +209,7 @@ pub fn put_pointer(out: &mut Vec<u8>, pointer: ValuePointer) {
 /// Decodes a payload written by [`put_pointer`].
 pub fn decode_pointer(mut payload: &[u8]) -> Option<ValuePointer> {
     let pointer = ValuePointer {
-        segment: SegmentId(take_varint_u32(&mut payload)?),
+        segment: take_segment(&mut payload)?,
         offset: take_varint_u32(&mut payload)?,
         stored_len: take_varint_u32(&mut payload)?,
     };
@@ -218,7 +228,7 @@ pub fn payload_fits(kind: EntryKind, payload: &[u8]) -> bool {
 /// Appends a run of a reference block: a segment, how many offsets follow, the first, and the distances between
 /// the others. `offsets` is not empty and strictly ascending.
 pub fn put_reference_run(out: &mut Vec<u8>, segment: SegmentId, offsets: &[u32]) {
-    put_varint(out, u64::from(segment.0));
+    put_segment(out, segment);
     put_varint(out, offsets.len() as u64);
     put_varint(out, u64::from(offsets[0]));
     for pair in offsets.windows(2) {
@@ -226,10 +236,15 @@ pub fn put_reference_run(out: &mut Vec<u8>, segment: SegmentId, offsets: &[u32])
     }
 }
 
+/// The segment of the run at the front of `input`.
+pub fn peek_reference_run(mut input: &[u8]) -> Option<SegmentId> {
+    take_segment(&mut input)
+}
+
 /// Takes a run of `segment` and appends its offsets to those of the segment's earlier runs, which it must
 /// continue in ascending order.
 pub fn take_reference_run(input: &mut &[u8], segment: SegmentId, offsets: &mut Vec<u32>) -> Option<()> {
-    if take_varint_u32(input)? != segment.0 {
+    if take_segment(input)? != segment {
         return None;
     }
     let count = take_varint(input)?;
@@ -255,8 +270,8 @@ pub fn take_reference_run(input: &mut &[u8], segment: SegmentId, offsets: &mut V
 pub struct ReferenceDirectory {
     /// Per segment, in ascending order.
     pub segments: Vec<SegmentReference>,
-    /// The reference blocks in order.
-    pub blocks: Vec<BlockHandle>,
+    /// The reference blocks in order, each with the segment of its first run.
+    pub blocks: Vec<(BlockHandle, SegmentId)>,
 }
 
 impl ReferenceDirectory {
@@ -265,13 +280,14 @@ impl ReferenceDirectory {
         let mut out = Vec::new();
         put_varint(&mut out, self.segments.len() as u64);
         for reference in &self.segments {
-            put_varint(&mut out, u64::from(reference.segment.0));
+            put_segment(&mut out, reference.segment);
             put_varint(&mut out, reference.values);
             put_varint(&mut out, reference.bytes);
         }
         put_varint(&mut out, self.blocks.len() as u64);
-        for handle in &self.blocks {
+        for (handle, first) in &self.blocks {
             handle.put(&mut out);
+            put_segment(&mut out, *first);
         }
         out
     }
@@ -282,7 +298,7 @@ impl ReferenceDirectory {
         let mut directory = Self::default();
         let segments = take_varint(input).filter(|&count| count <= input.len() as u64)?;
         for _ in 0..segments {
-            let segment = SegmentId(take_varint_u32(input)?);
+            let segment = take_segment(input)?;
             if directory.segments.last().is_some_and(|last| last.segment >= segment) {
                 return None;
             }
@@ -291,7 +307,7 @@ impl ReferenceDirectory {
         }
         let blocks = take_varint(input).filter(|&count| count <= input.len() as u64)?;
         for _ in 0..blocks {
-            directory.blocks.push(BlockHandle::take(input)?);
+            directory.blocks.push((BlockHandle::take(input)?, take_segment(input)?));
         }
         input.is_empty().then_some(directory)
     }

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::format::{
-    BlockHandle, REFERENCE_BLOCK_BYTES, ReferenceDirectory, put_reference_run, take_reference_run,
+    BlockHandle, REFERENCE_BLOCK_BYTES, ReferenceDirectory, peek_reference_run, put_reference_run,
+    take_reference_run,
 };
 use super::source::BlockSource;
 use super::writer::BlockWriter;
@@ -72,19 +73,23 @@ impl ReferenceCollector {
         }
         let mut directory = ReferenceDirectory::default();
         let mut raw = Vec::new();
+        let mut first = SegmentId::default();
         for (reference, offsets) in self.into_sets() {
             assert!(offsets.is_sorted_by(|a, b| a < b), "a table points to a record once");
             for run in offsets.chunks(RUN_OFFSETS_MAX) {
+                if raw.is_empty() {
+                    first = reference.segment;
+                }
                 put_reference_run(&mut raw, reference.segment, run);
                 if raw.len() >= REFERENCE_BLOCK_BYTES {
-                    directory.blocks.push(writer.append_block(&raw, codec)?);
+                    directory.blocks.push((writer.append_block(&raw, codec)?, first));
                     raw.clear();
                 }
             }
             directory.segments.push(reference);
         }
         if !raw.is_empty() {
-            directory.blocks.push(writer.append_block(&raw, codec)?);
+            directory.blocks.push((writer.append_block(&raw, codec)?, first));
         }
         let handle = writer.append_block(&directory.encode(), codec)?;
         Ok((directory.segments, Some(handle)))
@@ -140,27 +145,67 @@ impl<'a> ReferenceReader<'a> {
     }
 
     /// The reference blocks in the order of the file.
-    pub fn blocks(&self) -> &[BlockHandle] {
-        &self.directory.blocks
+    pub fn blocks(&self) -> impl Iterator<Item = BlockHandle> {
+        self.directory.blocks.iter().map(|&(handle, _)| handle)
+    }
+
+    /// The set of one segment; empty if the table does not point into it. Reads the blocks of that set alone, and
+    /// may be called in any order, before the reader is iterated over.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn set_of(&mut self, segment: SegmentId) -> Result<Vec<u32>> {
+        let Ok(at) = self.directory.segments.binary_search_by_key(&segment, |reference| reference.segment)
+        else {
+            return Ok(Vec::new());
+        };
+        // The set begins in the last block that begins before it, or where that block ends.
+        let first = self.directory.blocks.partition_point(|&(_, first)| first < segment);
+        self.next_block = first.saturating_sub(1);
+        (self.block, self.consumed) = (Vec::new(), 0);
+        let mut passed = Vec::new();
+        while let Some(other) = self.peek_segment()?.filter(|&other| other < segment) {
+            passed.clear();
+            self.take_run(other, &mut passed)?;
+        }
+        self.read_set(self.directory.segments[at])
+    }
+
+    /// The segment of the next run, in the next block if this one is used up; `None` behind the last.
+    fn peek_segment(&mut self) -> Result<Option<SegmentId>> {
+        if self.consumed == self.block.len() && !self.next_block()? {
+            return Ok(None);
+        }
+        let run = &self.block[self.consumed..];
+        peek_reference_run(run).map(Some).ok_or_else(|| self.damaged("a run of a segment"))
+    }
+
+    /// Loads the next block; `false` if there is none.
+    fn next_block(&mut self) -> Result<bool> {
+        let Some(&(handle, _)) = self.directory.blocks.get(self.next_block) else { return Ok(false) };
+        self.block = self.source.read(handle)?;
+        self.block_offset = handle.offset;
+        self.consumed = 0;
+        self.next_block += 1;
+        Ok(true)
+    }
+
+    fn take_run(&mut self, segment: SegmentId, offsets: &mut Vec<u32>) -> Result<()> {
+        let mut input = &self.block[self.consumed..];
+        if take_reference_run(&mut input, segment, offsets).is_none() {
+            return Err(self.damaged("a run of ascending offsets"));
+        }
+        self.consumed = self.block.len() - input.len();
+        Ok(())
     }
 
     fn read_set(&mut self, reference: SegmentReference) -> Result<Vec<u32>> {
         let mut offsets = Vec::new();
         while (offsets.len() as u64) < reference.values {
-            if self.consumed == self.block.len() {
-                let Some(&handle) = self.directory.blocks.get(self.next_block) else {
-                    return Err(self.damaged("as many references as the directory says"));
-                };
-                self.block = self.source.read(handle)?;
-                self.block_offset = handle.offset;
-                self.consumed = 0;
-                self.next_block += 1;
+            if self.consumed == self.block.len() && !self.next_block()? {
+                return Err(self.damaged("as many references as the directory says"));
             }
-            let mut input = &self.block[self.consumed..];
-            if take_reference_run(&mut input, reference.segment, &mut offsets).is_none() {
-                return Err(self.damaged("a run of ascending offsets"));
-            }
-            self.consumed = self.block.len() - input.len();
+            self.take_run(reference.segment, &mut offsets)?;
         }
         if offsets.len() as u64 > reference.values {
             return Err(self.damaged("as many references as the directory says"));

@@ -16,7 +16,7 @@ use crate::base::codec::Codec;
 use crate::base::comparator::{Bytewise, Comparator};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::ids::{CubeId, SegmentId, Sequence, TableId};
-use crate::base::keys::{EntryKind, KeyOrder, put_internal_key, seek_key, split_internal_key};
+use crate::base::keys::{EntryKind, KeyOrder, put_internal_key, seek_key, split_internal_key, trailer_kind};
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
 use crate::index::cache::{BlockCache, TableCache};
@@ -404,7 +404,7 @@ fn every_flipped_byte_is_found() -> Result<()> {
 fn all_blocks(table: &TableReader) -> Result<Vec<BlockHandle>> {
     let mut handles = vec![table.footer().top_index, table.footer().properties];
     handles.extend([table.footer().filter, table.footer().references]);
-    handles.extend_from_slice(table.references()?.blocks());
+    handles.extend(table.references()?.blocks());
     for slot in 0..table.top().restarts() {
         let (_, entry) = table.top().index_entry(slot).expect("well-formed");
         handles.push(entry.handle);
@@ -444,18 +444,33 @@ fn damage_under_a_right_checksum_causes_no_panic() -> Result<()> {
 }
 
 /// What the builder returned when the table was finished, read back from the file.
-fn summary_of(table: &TableReader) -> Result<TableSummary> {
+fn summary_of(table: &Arc<TableReader>) -> Result<TableSummary> {
     let properties = table.properties();
     Ok(TableSummary {
         id: ID,
         file_bytes: table.file_bytes(),
         entries: properties.entries,
+        inline_bytes: entries_inline_bytes(table)?,
         deletes: properties.deletes,
         smallest: properties.smallest.clone(),
         largest: properties.largest.clone(),
         sequences: properties.sequences,
         references: table.references()?.summary().to_vec(),
     })
+}
+
+fn entries_inline_bytes(table: &Arc<TableReader>) -> Result<u64> {
+    let mut cursor = TableReader::cursor(table, true);
+    let mut bytes = 0;
+    cursor.seek_to_first()?;
+    while cursor.valid() {
+        let (user_key, trailer) = split_internal_key(cursor.key()).expect("an internal key");
+        if trailer_kind(trailer) == Some(EntryKind::Inline) {
+            bytes += (user_key.len() + cursor.payload().len()) as u64;
+        }
+        cursor.next()?;
+    }
+    Ok(bytes)
 }
 
 /// Reads everything there is; the results may be wrong, for their checksums are right.

@@ -268,7 +268,7 @@ impl Check<'_> {
     fn references(&mut self) -> Result<()> {
         let offset = self.table.footer().references.offset;
         let mut stored = self.table.references()?;
-        let (blocks, summary) = (stored.blocks().to_vec(), stored.summary().to_vec());
+        let (blocks, summary) = (stored.blocks().collect::<Vec<_>>(), stored.summary().to_vec());
         let counted: Vec<_> = std::mem::take(&mut self.references).into_sets().collect();
         if !counted.iter().map(|(reference, _)| reference).eq(&summary) {
             return Err(self.differs(offset, "references", "those of the entries", "others"));

@@ -23,7 +23,8 @@ fn a_large_compaction_runs_in_parts() {
         parts.store(jobs.len(), Ordering::Relaxed);
         run_all(jobs);
     };
-    let stats = harness.index.run(compaction, &[], &Arc::default(), 3, &counting).expect("nothing fails");
+    let stats =
+        harness.index.run(compaction, &[], &Arc::default(), &unmoved(), 3, &counting).expect("nothing fails");
     assert_eq!(parts.load(Ordering::Relaxed), 3);
     assert_eq!(
         stats.bytes_read,

@@ -37,7 +37,8 @@ fn a_cancelled_compaction_leaves_nothing_behind() {
     let before = (harness.table_files(), harness.live_tables());
     let compaction = harness.index.pick(1000).expect("L0 is due");
     let cancelled = Arc::new(AtomicBool::new(true));
-    let error = harness.index.run(compaction, &[], &cancelled, 3, &run_all).expect_err("was cancelled");
+    let error =
+        harness.index.run(compaction, &[], &cancelled, &unmoved(), 3, &run_all).expect_err("was cancelled");
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!((harness.table_files(), harness.live_tables()), before);
 }

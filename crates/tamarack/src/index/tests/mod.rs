@@ -24,7 +24,7 @@ use super::manifest::TornTail;
 use super::memtable::Memtable;
 use super::merge::merge;
 use super::table::TableOptions;
-use super::testing::{MemoryFs, RecordedFiles};
+use super::testing::{MemoryFs, RecordedFiles, unmoved};
 use super::version::{Version, VersionEdit};
 use super::*;
 
@@ -89,7 +89,7 @@ impl Harness {
     }
 
     fn run(&self, compaction: Compaction, snapshots: &[Sequence]) -> Result<CompactionStats> {
-        self.index.run(compaction, snapshots, &Arc::default(), 3, &run_all)
+        self.index.run(compaction, snapshots, &Arc::default(), &unmoved(), 3, &run_all)
     }
 
     fn compact_all(&self, snapshots: &[Sequence]) {

@@ -18,16 +18,16 @@ impl Version {
     pub fn apply(&self, edit: &VersionEdit) -> Result<Self, String> {
         let mut segments = self.segments.clone();
         let levels = self.next_levels(edit, &mut segments)?;
-        if !edit.add_segments.is_empty() || !edit.drop_segments.is_empty() {
+        if !edit.add_segments.is_empty() || !edit.move_segments.is_empty() || !edit.drop_segments.is_empty() {
             let segments = Arc::make_mut(&mut segments);
             for meta in &edit.add_segments {
                 segments.seal(*meta, self.files.segment(meta.id))?;
             }
-            for &id in &edit.drop_segments {
-                segments.remove(id)?;
-            }
+            segments.relocate(&edit.move_segments)?;
+            segments.drop(&edit.drop_segments)?;
         }
         let numbers = self.numbers.after(edit)?;
+        segments.check_references(numbers.log_head.segment)?;
         Ok(Self { order: self.order.clone(), files: self.files.clone(), levels, segments, numbers })
     }
 
@@ -83,7 +83,8 @@ impl Numbers {
         next.last_sequence = self.last_sequence.max(edit.last_sequence.max(newest).unwrap_or_default());
         let after = added.map(|table| TableId(table.id.0.saturating_add(1))).max();
         next.next_table_id = self.next_table_id.max(edit.next_table_id.max(after).unwrap_or_default());
-        let after = edit.add_segments.iter().map(|meta| SegmentId(meta.id.0.saturating_add(1))).max();
+        let log = edit.add_segments.iter().filter(|meta| !meta.id.is_cold());
+        let after = log.map(|meta| SegmentId(meta.id.0.saturating_add(1))).max();
         next.next_segment_id = self.next_segment_id.max(edit.next_segment_id.max(after).unwrap_or_default());
 
         for (level, key) in &edit.compaction_cursors {

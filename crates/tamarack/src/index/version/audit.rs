@@ -38,7 +38,9 @@ impl Version {
                 live.bytes += reference.bytes;
             }
         }
-        derived.retain(|_, live| *live != Liveness::default());
+        derived.retain(|_, live| !live.is_none());
+        self.segments.check_homes()?;
+        self.segments.check_references(self.numbers.log_head.segment)?;
         self.segments.agrees_with(&derived)
     }
 }

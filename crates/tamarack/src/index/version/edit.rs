@@ -1,7 +1,7 @@
 //! Version edits: what changes from one version to the next. An edit is what the manifest stores.
 
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
-use crate::base::segment::SegmentMeta;
+use crate::base::segment::{SegmentMeta, SegmentMove};
 use crate::base::sync::Arc;
 
 use super::table_meta::TableMeta;
@@ -17,9 +17,11 @@ pub struct VersionEdit {
     pub add_tables: Vec<(u8, Arc<TableMeta>)>,
     /// Tables that leave a level. Leaving one and joining another in the same edit is a move.
     pub drop_tables: Vec<(u8, TableId)>,
-    /// Segments that the log has sealed.
+    /// Segments that the log has sealed, or garbage collection has written.
     pub add_segments: Vec<SegmentMeta>,
-    /// Sealed segments in which nothing is live.
+    /// Segments whose records are somewhere else from now on.
+    pub move_segments: Vec<SegmentMove>,
+    /// Segments, sealed or moved, in which nothing is live.
     pub drop_segments: Vec<SegmentId>,
     /// Where replay of the log begins from now on. It never moves back.
     pub log_head: Option<LogPosition>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::base::error::Error;
 use crate::base::ids::{SegmentId, TableId};
 use crate::base::names::FileName;
-use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::Fs;
 
 /// Hears of files that leave.
@@ -32,6 +32,8 @@ pub struct Files {
     /// Segments get their handle when the log creates them, long before a version mentions them; both must hold
     /// the same one. Rank: innermost, nothing is called while it is held.
     segments: Mutex<HashMap<SegmentId, std::sync::Weak<FileHandle>>>,
+    /// Bytes of files that no version will mention any more and that somebody still holds.
+    leaving_bytes: AtomicU64,
 }
 
 impl fmt::Debug for Files {
@@ -44,7 +46,13 @@ impl Files {
     /// Handles for the files in `directory`.
     pub fn new(fs: Arc<dyn Fs>, directory: &Path, observer: Box<dyn FileObserver>) -> Arc<Self> {
         let segments = Mutex::new(HashMap::new());
-        Arc::new(Self { fs, directory: directory.to_path_buf(), observer, segments })
+        Arc::new(Self {
+            fs,
+            directory: directory.to_path_buf(),
+            observer,
+            segments,
+            leaving_bytes: AtomicU64::new(0),
+        })
     }
 
     /// The file system that the files live in.
@@ -65,6 +73,11 @@ impl Files {
         if let Err(error) = self.fs.remove_file(&path) {
             self.observer.failed(Error::io("remove", &path, error));
         }
+    }
+
+    /// Bytes of files that are removed once the readers that hold them are gone.
+    pub fn leaving_bytes(&self) -> u64 {
+        self.leaving_bytes.load(Ordering::Relaxed)
     }
 
     /// A handle of the table file `id`. The caller makes one per table and shares it.
@@ -90,11 +103,13 @@ pub struct FileHandle {
     files: Arc<Files>,
     name: FileName,
     obsolete: AtomicBool,
+    /// Bytes of the file, known since it became obsolete.
+    bytes: AtomicU64,
 }
 
 impl FileHandle {
     fn new(files: Arc<Files>, name: FileName) -> Self {
-        Self { files, name, obsolete: AtomicBool::new(false) }
+        Self { files, name, obsolete: AtomicBool::new(false), bytes: AtomicU64::new(0) }
     }
 
     /// The file's name.
@@ -107,9 +122,12 @@ impl FileHandle {
         self.name.path(&self.files.directory)
     }
 
-    /// Declares that the edit which drops the file is durable: the last holder's drop unlinks it.
-    pub fn mark_obsolete(&self) {
-        self.obsolete.store(true, Ordering::Release);
+    /// Declares that the edit which drops the file, of `bytes`, is durable: the last holder's drop unlinks it.
+    pub fn mark_obsolete(&self, bytes: u64) {
+        if !self.obsolete.swap(true, Ordering::AcqRel) {
+            self.bytes.store(bytes, Ordering::Relaxed);
+            self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Whether the file is to be unlinked.
@@ -131,6 +149,7 @@ impl Drop for FileHandle {
         // I-06: the last holder is gone, so nobody can reach the file.
         if obsolete {
             self.files.remove(self.name);
+            self.files.leaving_bytes.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 }
@@ -152,19 +171,21 @@ mod tests {
             fs.put(&handle.path(), b"table");
         }
         let reader = gone.clone();
-        gone.mark_obsolete();
+        gone.mark_obsolete(5);
+        assert_eq!(files.leaving_bytes(), 5);
         drop((kept, gone));
         assert_eq!(fs.names("cube"), ["000001.table", "000002.table"]);
         drop(reader);
         assert_eq!(fs.names("cube"), ["000001.table"]);
         assert_eq!(recorded.removed(), ["000002.table"]);
+        assert_eq!(files.leaving_bytes(), 0);
     }
 
     #[test]
     fn a_failed_removal_is_reported() {
         let recorded = RecordedFiles::default();
         let files = Files::new(MemoryFs::new(), Path::new("cube"), Box::new(recorded.clone()));
-        files.table(TableId(3)).mark_obsolete();
+        files.table(TableId(3)).mark_obsolete(0);
         assert_eq!(recorded.failures(), 1);
     }
 

@@ -10,6 +10,8 @@
 //! Parts that an edit leaves alone are shared between versions. Called by the index, which owns the current
 //! version, and by the picker and the readers, which take it as an argument.
 
+use std::collections::HashSet;
+
 mod apply;
 mod audit;
 mod edit;
@@ -24,12 +26,15 @@ mod tests;
 
 pub use edit::VersionEdit;
 pub use files::{FileHandle, FileObserver, Files};
+#[cfg(test)]
+use segments::MovedEntry;
 pub use segments::{Liveness, SegmentEntry, SegmentMap};
 pub use table_meta::{TableMeta, overlapping};
 
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::KeyOrder;
 use crate::base::limits::LEVELS;
+use crate::base::segment::SegmentMove;
 use crate::base::sync::Arc;
 
 /// The tables of one level.
@@ -104,11 +109,34 @@ impl Version {
         &self.numbers
     }
 
-    /// The sealed segments that an edit may drop (I-07): all of their records lie before `log_head`, so they are
-    /// flushed, and no table points into them.
-    pub fn droppable_segments(&self, log_head: LogPosition) -> Vec<SegmentId> {
-        let dead = |entry: &&SegmentEntry| entry.live_values == 0 && entry.meta.id < log_head.segment;
-        self.segments.sealed().filter(dead).map(|entry| entry.meta.id).collect()
+    /// The segments that an edit may drop (I-07): all of their records lie before the log head, so they are
+    /// flushed, no table points into them, and `needed` does not hold them back. The home of a segment that was
+    /// moved goes only with it. Moved segments come first, as dropping takes place in this order.
+    pub fn droppable_segments(&self, needed: impl Fn(SegmentId) -> bool) -> Vec<SegmentId> {
+        let moved = self.segments.moved().filter(|(id, moved)| moved.live.is_none() && !needed(*id));
+        let mut droppable: Vec<SegmentId> = moved.map(|(id, _)| id).collect();
+        let homes: HashSet<SegmentId> = (self.segments.moved())
+            .filter(|(id, _)| !droppable.contains(id))
+            .map(|(_, moved)| moved.table.segment)
+            .collect();
+        droppable.extend(self.segments.sealed().filter_map(|entry| {
+            let id = entry.meta.id;
+            let dead = entry.live.is_none() && !homes.contains(&id);
+            (dead && self.is_collectable(id) && !needed(id)).then_some(id)
+        }));
+        droppable
+    }
+
+    /// Whether nothing but tables can point into the sealed segment `id`: it is a cold one, or one of the log before
+    /// its head.
+    pub fn is_collectable(&self, id: SegmentId) -> bool {
+        id.is_cold() || id < self.numbers.log_head.segment
+    }
+
+    /// The same version for a job that reads tables and follows pointers, but reads no values: it does not hold the
+    /// files of segments, those excepted that hold relocation tables.
+    pub fn without_values(&self) -> Self {
+        Self { segments: Arc::new(self.segments.without_values()), ..self.clone() }
     }
 
     /// The edit that makes this version out of an empty one.
@@ -120,6 +148,11 @@ impl Version {
             add_tables: self.tables().map(|(level, table)| (level, table.clone())).collect(),
             drop_tables: Vec::new(),
             add_segments: self.segments.sealed().map(|entry| entry.meta).collect(),
+            move_segments: self
+                .segments
+                .moved()
+                .map(|(id, moved)| SegmentMove { id, table: moved.table })
+                .collect(),
             drop_segments: Vec::new(),
             log_head: Some(self.numbers.log_head),
             last_sequence: Some(self.numbers.last_sequence),

@@ -4,6 +4,7 @@
 //! L0: 7[a-m] 5[c-z]          tables by level: id[smallest-largest], options after the range
 //! L1: 3[a-c] bytes=20 del=5 refs=1:2:200,4:1:50
 //! segment 4 bytes=1000       a sealed segment
+//! move 4 to 9:500            its records are in segment 9, its relocation table there at 500
 //! head 4:96                  the log head
 //! drop L1: 3                 (edits) tables that leave
 //! drop segment 4             (edits)
@@ -18,11 +19,12 @@ use std::path::Path;
 use crate::base::comparator::Bytewise;
 use crate::base::ids::{LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::{EntryKind, KeyOrder, put_internal_key};
-use crate::base::segment::{SegmentMeta, SegmentReference};
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::{SegmentMeta, SegmentMove, SegmentReference};
 use crate::base::sync::Arc;
 
 use super::super::testing::{MemoryFs, RecordedFiles};
-use super::{Files, TableMeta, Version, VersionEdit};
+use super::{Files, MovedEntry, TableMeta, Version, VersionEdit};
 
 /// An empty version over a file system in memory.
 pub fn empty() -> Version {
@@ -50,6 +52,10 @@ pub fn edit(text: &str, files: &Arc<Files>) -> VersionEdit {
                 let level = level(words[1]);
                 edit.drop_tables.extend(words[2..].iter().map(|id| (level, TableId(number(id)))));
             }
+            "move" => edit.move_segments.push(SegmentMove {
+                id: SegmentId(number(words[1])),
+                table: relocation_table(position(words[3])),
+            }),
             "segment" => edit.add_segments.push(segment(&words[1..])),
             "head" => edit.log_head = Some(position(words[1])),
             "cursor" => edit.compaction_cursors.push((level(words[1]), words[2].as_bytes().to_vec())),
@@ -77,10 +83,21 @@ fn position(word: &str) -> LogPosition {
     LogPosition { segment: SegmentId(number(segment)), offset: number(offset) }
 }
 
+fn relocation_table(at: LogPosition) -> ValuePointer {
+    ValuePointer { segment: at.segment, offset: at.offset as u32, stored_len: 100 }
+}
+
 fn segment(words: &[&str]) -> SegmentMeta {
     let bytes = words.get(1).map_or(1000, |word| number(word.strip_prefix("bytes=").expect("bytes=")));
     let id = SegmentId(number(words[0]));
-    SegmentMeta { id, end: bytes - 10, file_bytes: bytes, value_records: 10, value_record_bytes: bytes - 20 }
+    SegmentMeta {
+        id,
+        written: Sequence(1),
+        end: bytes - 10,
+        file_bytes: bytes,
+        value_records: 10,
+        value_record_bytes: bytes - 20,
+    }
 }
 
 fn tables(words: &[&str], files: &Arc<Files>) -> Vec<TableMeta> {
@@ -111,6 +128,7 @@ fn table(word: &str, files: &Arc<Files>) -> TableMeta {
         file_bytes: 10,
         entries: 10,
         deletes: 0,
+        inline_bytes: 0,
         smallest: internal(smallest, sequences.1),
         largest: internal(largest, sequences.0),
         sequences,
@@ -146,7 +164,12 @@ pub fn render(version: &Version) -> String {
     }
     for entry in version.segments().sealed() {
         let (id, bytes) = (entry.meta.id, entry.meta.file_bytes);
-        writeln!(out, "segment {id} bytes={bytes} live={}:{}", entry.live_values, entry.live_bytes)
+        writeln!(out, "segment {id} bytes={bytes} live={}:{}", entry.live.values, entry.live.bytes)
+            .expect("a string grows");
+    }
+    for (id, MovedEntry { table, live }) in version.segments().moved() {
+        let (home, offset) = (table.segment, table.offset);
+        writeln!(out, "move {id} to {home}:{offset} live={}:{}", live.values, live.bytes)
             .expect("a string grows");
     }
     for (id, live) in version.segments().unsealed() {

@@ -1,14 +1,15 @@
-//! The segments of the value log as a version sees them: which are sealed, and how much of each the version's
-//! tables still reference.
+//! The segments of the value log as a version sees them: which are sealed, which were moved and where to, and how
+//! much of each the version's tables still reference.
 //!
-//! Owns: the liveness sums. Invariant: for every segment, `live_values` and `live_bytes` are the sums of the
-//! references of all tables of the version; [`Version::audit`](super::Version::audit) derives them anew and
-//! compares.
+//! Owns: the liveness sums. Invariants: for every segment, `live` is the sum of the references of all tables of the
+//! version; [`Version::audit`](super::Version::audit) derives them anew and compares. I-10: a segment that was moved
+//! has its records in a sealed segment of the same version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::base::ids::SegmentId;
-use crate::base::segment::{SegmentMeta, SegmentReference};
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::{SegmentMeta, SegmentMove, SegmentReference};
 use crate::base::sync::Arc;
 
 use super::files::FileHandle;
@@ -18,12 +19,19 @@ use super::files::FileHandle;
 pub struct SegmentEntry {
     /// Its size and what it once held.
     pub meta: SegmentMeta,
-    /// Table entries of this version that point into it.
-    pub live_values: u64,
-    /// Bytes of the records they point to.
-    pub live_bytes: u64,
+    /// What tables reference in it under its own id.
+    pub live: Liveness,
     /// Its file.
     pub handle: Arc<FileHandle>,
+}
+
+/// A segment whose records garbage collection has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MovedEntry {
+    /// Its relocation table, in the segment that holds its records now.
+    pub table: ValuePointer,
+    /// What tables still reference in it under its old id.
+    pub live: Liveness,
 }
 
 /// What tables reference in a segment.
@@ -35,17 +43,25 @@ pub struct Liveness {
     pub bytes: u64,
 }
 
+impl Liveness {
+    /// Whether nothing is referenced.
+    pub fn is_none(self) -> bool {
+        self.values == 0 && self.bytes == 0
+    }
+}
+
 /// Every segment that a version knows of.
 #[derive(Debug, Clone, Default)]
 pub struct SegmentMap {
     sealed: BTreeMap<SegmentId, SegmentEntry>,
+    moved: BTreeMap<SegmentId, MovedEntry>,
     /// Segments that tables reference before the log has sealed them: a memtable may be flushed while its
     /// segment is still being written.
     unsealed: BTreeMap<SegmentId, Liveness>,
 }
 
 impl SegmentMap {
-    /// The sealed segments in log order.
+    /// The sealed segments: those of the log in its order, then the cold ones.
     pub fn sealed(&self) -> impl DoubleEndedIterator<Item = &SegmentEntry> {
         self.sealed.values()
     }
@@ -60,32 +76,100 @@ impl SegmentMap {
         self.sealed.get(&id)
     }
 
-    /// What tables reference in segment `id`, sealed or not.
+    /// The segments that were moved.
+    pub fn moved(&self) -> impl Iterator<Item = (SegmentId, MovedEntry)> {
+        self.moved.iter().map(|(&id, &moved)| (id, moved))
+    }
+
+    /// The relocation table for pointers to segment `id`; `None` if its records are where they were written.
+    pub fn relocation_table(&self, id: SegmentId) -> Option<ValuePointer> {
+        if self.moved.is_empty() { None } else { self.moved.get(&id).map(|moved| moved.table) }
+    }
+
+    /// What tables reference under the id of segment `id`, sealed or not, moved or not.
     pub fn live(&self, id: SegmentId) -> Liveness {
-        match self.sealed.get(&id) {
-            Some(entry) => Liveness { values: entry.live_values, bytes: entry.live_bytes },
-            None => self.unsealed.get(&id).copied().unwrap_or_default(),
-        }
+        let sealed = self.sealed.get(&id).map(|entry| entry.live);
+        let moved = || self.moved.get(&id).map(|moved| moved.live);
+        sealed.or_else(moved).or_else(|| self.unsealed.get(&id).copied()).unwrap_or_default()
     }
 
     /// Seals a segment; what is already known to be live in it stays so.
     pub(super) fn seal(&mut self, meta: SegmentMeta, handle: Arc<FileHandle>) -> Result<(), String> {
-        if self.sealed.contains_key(&meta.id) {
+        if self.sealed.contains_key(&meta.id) || self.moved.contains_key(&meta.id) {
             return Err(format!("segment {} is added twice", meta.id));
         }
         let live = self.unsealed.remove(&meta.id).unwrap_or_default();
-        let entry = SegmentEntry { meta, live_values: live.values, live_bytes: live.bytes, handle };
+        let entry = SegmentEntry { meta, live, handle };
         self.sealed.insert(meta.id, entry);
         Ok(())
     }
 
-    /// Forgets a sealed segment in which nothing is live any more.
-    pub(super) fn remove(&mut self, id: SegmentId) -> Result<SegmentEntry, String> {
-        let entry = self.sealed.remove(&id).ok_or_else(|| format!("segment {id} is dropped but unknown"))?;
-        if entry.live_values > 0 || entry.live_bytes > 0 {
-            return Err(format!("segment {id} is dropped with {} live values", entry.live_values));
+    /// Moves the records of segments that are sealed, whose files go, or that were moved before (or, when a whole
+    /// version is made, of any). What was moved into a segment that moves must move with it (I-10).
+    pub(super) fn relocate(&mut self, moves: &[SegmentMove]) -> Result<(), String> {
+        for &SegmentMove { id, table } in moves {
+            let live = self.live(id);
+            self.sealed.remove(&id);
+            self.unsealed.remove(&id);
+            self.moved.insert(id, MovedEntry { table, live });
         }
-        Ok(entry)
+        if moves.is_empty() { Ok(()) } else { self.check_homes() }
+    }
+
+    /// Forgets segments in which nothing is live any more.
+    pub(super) fn drop(&mut self, ids: &[SegmentId]) -> Result<(), String> {
+        for id in ids {
+            let live = self.live(*id);
+            if self.sealed.remove(id).is_none() && self.moved.remove(id).is_none() {
+                return Err(format!("segment {id} is dropped but unknown"));
+            }
+            if !live.is_none() {
+                return Err(format!("segment {id} is dropped with {} live values", live.values));
+            }
+        }
+        if ids.is_empty() { Ok(()) } else { self.check_homes() }
+    }
+
+    /// I-10.
+    pub(super) fn check_homes(&self) -> Result<(), String> {
+        let homeless = self.moved.iter().find(|(_, moved)| !self.sealed.contains_key(&moved.table.segment));
+        homeless.map_or(Ok(()), |(id, moved)| {
+            Err(format!("segment {id} was moved to segment {}, which is not there", moved.table.segment))
+        })
+    }
+
+    /// I-10: tables reference no segment that is gone. Of the log's segments from `head` on, which are not all
+    /// sealed, nothing is known.
+    pub(super) fn check_references(&self, head: SegmentId) -> Result<(), String> {
+        match self.unsealed.keys().find(|id| id.is_cold() || **id < head) {
+            Some(id) => Err(format!("tables reference segment {id}, which is not there")),
+            None => Ok(()),
+        }
+    }
+
+    /// The same without the sealed segments into which none was moved.
+    pub(super) fn without_values(&self) -> Self {
+        let homes: HashSet<SegmentId> = self.moved.values().map(|moved| moved.table.segment).collect();
+        let sealed = self.sealed.iter().filter(|(id, _)| homes.contains(id));
+        let sealed = sealed.map(|(&id, entry)| (id, entry.clone())).collect();
+        Self { sealed, moved: self.moved.clone(), unsealed: self.unsealed.clone() }
+    }
+
+    /// The segments, under their old ids, whose records are in segment `home`.
+    pub fn moved_to(&self, home: SegmentId) -> impl Iterator<Item = (SegmentId, MovedEntry)> {
+        self.moved().filter(move |(_, moved)| moved.table.segment == home)
+    }
+
+    /// At most so much of each sealed segment is alive: what tables reference under any id. References to records
+    /// that garbage collection found hidden count until a compaction drops them.
+    pub fn live_by_home(&self) -> BTreeMap<SegmentId, Liveness> {
+        let mut sums: BTreeMap<_, _> = self.sealed.iter().map(|(&id, entry)| (id, entry.live)).collect();
+        for moved in self.moved.values() {
+            let sum = sums.entry(moved.table.segment).or_default();
+            sum.values += moved.live.values;
+            sum.bytes += moved.live.bytes;
+        }
+        sums
     }
 
     /// Counts the references of a table that joins.
@@ -118,7 +202,9 @@ impl SegmentMap {
     fn change(&mut self, id: SegmentId, change: impl FnOnce(Liveness) -> Option<Liveness>) -> Option<()> {
         let live = change(self.live(id))?;
         if let Some(entry) = self.sealed.get_mut(&id) {
-            (entry.live_values, entry.live_bytes) = (live.values, live.bytes);
+            entry.live = live;
+        } else if let Some(moved) = self.moved.get_mut(&id) {
+            moved.live = live;
         } else if live == Liveness::default() {
             self.unsealed.remove(&id);
         } else {
@@ -137,16 +223,16 @@ impl SegmentMap {
                 ));
             }
         }
-        let mut counted = self
-            .sealed
-            .values()
-            .filter(|entry| entry.live_values > 0 || entry.live_bytes > 0)
-            .map(|e| e.meta.id);
-        let mut unsealed = self.unsealed.keys().copied();
-        match counted
-            .find(|id| !derived.contains_key(id))
-            .or_else(|| unsealed.find(|id| !derived.contains_key(id)))
-        {
+        let sealed = self.sealed.iter().map(|(&id, entry)| (id, entry.live));
+        let moved = self.moved.iter().map(|(&id, moved)| (id, moved.live));
+        let unsealed = self.unsealed.iter().map(|(&id, &live)| (id, live));
+        let counted: HashSet<SegmentId> = sealed
+            .chain(moved)
+            .chain(unsealed)
+            .filter(|(_, live)| !live.is_none())
+            .map(|(id, _)| id)
+            .collect();
+        match counted.into_iter().find(|id| !derived.contains_key(id)) {
             Some(id) => Err(format!("segment {id} counts {:?}, no table references it", self.live(id))),
             None => Ok(()),
         }

@@ -21,6 +21,8 @@ pub struct TableMeta {
     pub entries: u64,
     /// Deletions in it.
     pub deletes: u64,
+    /// Bytes of keys and values of its inline entries.
+    pub inline_bytes: u64,
     /// Its first internal key.
     pub smallest: Vec<u8>,
     /// Its last internal key.

@@ -75,17 +75,62 @@ fn liveness_follows_the_tables() {
 /// I-07: the log is durable up to its head, and what made these segments dead lies before it.
 #[test]
 fn segments_below_the_head_without_references_can_be_dropped() {
-    let version = version(
-        "L0: 1[a-b] refs=4:2:20
-         segment 3
+    let droppable = |head: &str, needed: &[u32]| -> Vec<u32> {
+        let text = "L0: 1[a-b] refs=4:2:20
+             segment 3
+             segment 4
+             segment 5
+             segment 6
+             head "
+            .to_owned();
+        let dead = version(&(text + head)).droppable_segments(|id| needed.contains(&id.0));
+        dead.into_iter().map(|id| id.0).collect()
+    };
+    assert_eq!(droppable("3:99", &[]), []);
+    assert_eq!(droppable("5:0", &[]), [3]);
+    assert_eq!(droppable("6:8", &[]), [3, 5]);
+    assert_eq!(droppable("6:8", &[3]), [5]);
+}
+
+const COLD: u32 = 1 << 31;
+
+/// I-10: what was moved is found as long as somebody points to it, and its home stays.
+#[test]
+fn segments_move_with_what_had_moved_into_them() {
+    let first = version(&format!(
+        "L1: 1[a-b] refs=4:2:20,5:1:7
          segment 4
          segment 5
-         segment 6",
-    );
-    let head = |segment, offset| LogPosition { segment: SegmentId(segment), offset };
-    assert_eq!(version.droppable_segments(head(3, 99)), []);
-    assert_eq!(version.droppable_segments(head(5, 0)), [SegmentId(3)]);
-    assert_eq!(version.droppable_segments(head(6, 8)), [SegmentId(3), SegmentId(5)]);
+         segment {COLD}
+         move 4 to {COLD}:500
+         head 9:0"
+    ));
+    assert_eq!(first.droppable_segments(|_| false), []);
+    let onward = |text: &str| first.apply(&script::edit(text, first.files()));
+    let home = COLD + 1;
+    onward(&format!("segment {home}\nmove {COLD} to {home}:600")).expect_err("4 is left without a home");
+    let second = onward(&format!("segment {home}\nmove {COLD} to {home}:600\nmove 4 to {home}:700"));
+    let second = second.expect("everything moves");
+    assert_eq!(second.audit(), Ok(()));
+    assert_eq!(second.segments().live_by_home()[&SegmentId(home)].values, 2);
+    assert_eq!(second.droppable_segments(|_| false), [SegmentId(COLD)], "nothing points there any more");
+    assert_eq!(second.droppable_segments(|id| id == SegmentId(COLD)), []);
+    onward(&format!("drop segment {COLD}")).expect_err("4 has its records there");
+    onward("drop segment 5").expect_err("a table points there");
+    let dead = second.apply(&script::edit("drop L1: 1", first.files())).expect("a table may go");
+    assert_eq!(dead.droppable_segments(|_| false).len(), 4, "the moved ones, 5, and their home");
+    let all = format!("drop segment 4\ndrop segment {COLD}\ndrop segment {home}\ndrop segment 5");
+    assert_eq!(dead.apply(&script::edit(&all, first.files())).expect("all dead").audit(), Ok(()));
+}
+
+/// I-10.
+#[test]
+fn tables_reference_no_segment_that_is_gone() {
+    let version = version("L1: 1[a-b] refs=4:2:20\nsegment 4\nhead 5:0");
+    let onward = |text: &str| version.apply(&script::edit(text, version.files()));
+    onward("L2: 2[a-b] refs=3:1:9").expect_err("segment 3 is before the head and unknown");
+    onward(&format!("L2: 2[a-b] refs={COLD}:1:9")).expect_err("there is no cold segment");
+    onward("L2: 2[a-b] refs=5:1:9").expect("segment 5 may still be written to");
 }
 
 #[test]

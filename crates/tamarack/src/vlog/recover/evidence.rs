@@ -11,7 +11,7 @@ use super::Task;
 use super::walk::Walked;
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
-use crate::base::ids::{LogPosition, SegmentId};
+use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::names::FileName;
 use crate::base::sync::Arc;
 use crate::env::{File, read_exact_at};
@@ -33,6 +33,13 @@ pub struct Candidate {
     pub header: std::result::Result<SegmentHeader, Headless>,
     /// Its footer, if it was sealed.
     pub footer: Option<Footer>,
+}
+
+impl Candidate {
+    /// The first sequence number that its records can have; 0 without a header.
+    pub fn first_sequence(&self) -> Sequence {
+        self.header.as_ref().map_or(Sequence(0), |header| header.first_sequence)
+    }
 }
 
 /// Why a file named as a segment is not one.
@@ -60,13 +67,13 @@ impl fmt::Display for Headless {
     }
 }
 
-/// Every segment file from the head on, by id.
+/// Every segment of the log from the head on, by id.
 pub fn find_candidates(task: &Task<'_>) -> Result<Vec<Candidate>> {
     let names = task.fs.list(task.directory).map_err(|error| Error::io("list", task.directory, error))?;
     let mut ids: Vec<SegmentId> = names
         .iter()
         .filter_map(|name| match FileName::parse(name) {
-            Some(FileName::Segment(id)) if id >= task.head.segment => Some(id),
+            Some(FileName::Segment(id)) if id >= task.head.segment && !id.is_cold() => Some(id),
             _ => None,
         })
         .collect();

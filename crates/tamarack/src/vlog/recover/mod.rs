@@ -170,6 +170,7 @@ fn describe(candidates: &[Candidate], walked: &[Walked]) -> Vec<SegmentMeta> {
         .iter()
         .map(|walked| SegmentMeta {
             id: walked.id,
+            written: candidates[walked.candidate].first_sequence(),
             end: walked.end,
             file_bytes: candidates[walked.candidate].len,
             value_records: walked.value_records,
@@ -201,7 +202,7 @@ fn mend(
         tail = LogPosition { segment: candidate.id, offset: part.end };
         let header = candidate.header.as_ref().expect("walked segments have a header");
         if let Some(footer) = candidate.footer.as_ref().filter(|footer| footer.records_end == part.end) {
-            segments.push(meta_of(candidate.id, candidate.len, footer));
+            segments.push(meta_of(header, candidate.len, footer));
             continue;
         }
         let file: Arc<dyn File> =

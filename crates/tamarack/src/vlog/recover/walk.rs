@@ -199,6 +199,9 @@ impl<'a> Walk<'a> {
         if record.header.kind == RecordKind::Mark {
             return None;
         }
+        if record.header.kind == RecordKind::Relocations {
+            return Some("a relocation table, which has no place in the log".into());
+        }
         let (sequence, next) =
             (record.header.sequence.0, self.last_sequence.0 + 1 + self.pending.len() as u64);
         let fits = record.header.place.first == self.pending.is_empty() && sequence == next;

@@ -1,0 +1,48 @@
+//! What garbage collection remembers from one collection to the next.
+
+use std::collections::BTreeSet;
+
+use crate::base::error::{Error, Result};
+use crate::base::ids::SegmentId;
+use crate::base::sync::{AtomicU64, Mutex, Ordering};
+use crate::index::version::Version;
+
+/// The collector of one cube. Lock rank: a leaf.
+#[derive(Debug)]
+pub struct Collector {
+    /// The id of the next cold segment. Ids are not used again while the cube is open.
+    next_id: AtomicU64,
+    quarantined: Mutex<BTreeSet<SegmentId>>,
+}
+
+impl Collector {
+    /// A collector whose cold segments get ids that `version` does not know.
+    pub fn new(version: &Version) -> Self {
+        let segments = version.segments();
+        let sealed = segments.sealed().map(|entry| entry.meta.id);
+        let known = sealed.chain(segments.moved().map(|(id, _)| id)).filter(|id| id.is_cold());
+        let next = known.max().map_or(u64::from(SegmentId::COLD_FIRST.0), |id| u64::from(id.0) + 1);
+        Self { next_id: AtomicU64::new(next), quarantined: Mutex::default() }
+    }
+
+    /// An id for a cold segment.
+    ///
+    /// # Errors
+    /// `Unsupported` after 2^31 of them.
+    pub fn next_id(&self) -> Result<SegmentId> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        u32::try_from(id).map(SegmentId).map_err(|_| {
+            Error::unsupported("there are no more ids for cold segments: load the database into a new one")
+        })
+    }
+
+    /// Leaves `segment` alone from now on, because it is damaged.
+    pub fn quarantine(&self, segment: SegmentId) {
+        self.quarantined.lock().insert(segment);
+    }
+
+    /// The segments that were found damaged since the cube was opened.
+    pub fn quarantined(&self) -> BTreeSet<SegmentId> {
+        self.quarantined.lock().clone()
+    }
+}

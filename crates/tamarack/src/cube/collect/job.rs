@@ -1,0 +1,252 @@
+//! Runs one collection.
+
+use super::super::Cube;
+use super::super::space::Content;
+use super::survivors::{Batch, Survivor, Victim};
+use super::{Candidate, choose};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::ids::{LogPosition, SegmentId, Sequence};
+use crate::base::names::FileName;
+use crate::base::segment::SegmentMove;
+use crate::base::sync::Ordering;
+use crate::index::Collection;
+use crate::index::version::Version;
+use crate::vlog::cold::{ColdWriter, Original};
+use crate::vlog::format::SegmentHeader;
+use crate::vlog::relocation::Relocations;
+
+/// Bytes of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within what fits.
+const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// What garbage collection did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcReport {
+    /// Segments that were collected.
+    pub segments: u64,
+    /// Bytes of their files.
+    pub bytes_before: u64,
+    /// Bytes of the segments that keep what was alive.
+    pub bytes_after: u64,
+    /// Records copied.
+    pub records: u64,
+    /// Records that tables point to and that were left behind, because newer versions hide them.
+    pub hidden: u64,
+}
+
+impl GcReport {
+    /// Counts `other` as well.
+    pub fn add(&mut self, other: &Self) {
+        self.segments += other.segments;
+        self.bytes_before += other.bytes_before;
+        self.bytes_after += other.bytes_after;
+        self.records += other.records;
+        self.hidden += other.hidden;
+    }
+}
+
+impl Cube {
+    /// Every segment of `version` that may be collected now.
+    pub(in super::super) fn collection_candidates(&self, version: &Version) -> Vec<Candidate> {
+        let now = version.numbers().last_sequence.0;
+        let quarantined = self.collector.quarantined();
+        let candidate = |content: Content<'_>| {
+            let meta = &content.entry.meta;
+            let age = now.saturating_sub(meta.written.0);
+            // What the copies of its records would take, if all were alive, is all that a cold segment ever takes.
+            let bytes = if meta.id.is_cold() { meta.value_record_bytes } else { meta.end };
+            Candidate { id: meta.id, bytes, live_bytes: content.live, age }
+        };
+        let contents = self.contents(version).into_iter();
+        let collectable = contents.filter(|content| version.is_collectable(content.entry.meta.id));
+        collectable.map(candidate).filter(|candidate| !quarantined.contains(&candidate.id)).collect()
+    }
+
+    /// Collects what is most worth it of the segments of which at most `live_share_max` is alive; `None` if there
+    /// is no such segment. Blocks on the device.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `Corruption`; `Closed` if it was cancelled. Nothing has changed then.
+    pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<GcReport>> {
+        let output_bytes_max = self.options.segment_bytes_max;
+        let collection = self.index.begin_collection(|version, collecting| {
+            let mut candidates = self.collection_candidates(version);
+            candidates.retain(|candidate| !collecting.holds(candidate.id));
+            choose(&candidates, self.options.gc, live_share_max, output_bytes_max)
+        });
+        let Some(collection) = collection else { return Ok(None) };
+        // Listed after the version was loaded: what is not in the list sees the newest version of everything in it.
+        let snapshots = self.snapshots.list();
+        let mut victims = Vec::new();
+        let mut output_bytes = 0;
+        for entry in collection.victims() {
+            let id = entry.meta.id;
+            let victim = self.victim(&collection, entry).inspect_err(|error| self.quarantine(error, id))?;
+            // They were chosen by estimates; what is left for later is chosen again.
+            output_bytes += victim.survivor_bytes_max();
+            if !victims.is_empty() && output_bytes > output_bytes_max {
+                break;
+            }
+            victims.push(victim);
+        }
+        let done = self.copy_and_install(collection, &victims, &snapshots)?;
+        self.count_collection(&done);
+        Ok(Some(done))
+    }
+
+    fn copy_and_install(
+        &self,
+        collection: Collection,
+        victims: &[Victim],
+        snapshots: &[Sequence],
+    ) -> Result<GcReport> {
+        let metas = || victims.iter().map(|victim| &victim.meta);
+        let mut done = GcReport {
+            segments: victims.len() as u64,
+            bytes_before: metas().map(|meta| meta.file_bytes).sum(),
+            ..GcReport::default()
+        };
+        let written = metas().map(|meta| meta.written.0).sum::<u64>() / done.segments;
+        let id = self.collector.next_id()?;
+        let handle = self.index.files().segment(id);
+        let salt = self.env.rng.random_u64();
+        let header = SegmentHeader {
+            cube: self.id,
+            id,
+            salt: salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?,
+            predecessor: LogPosition::default(),
+            first_sequence: Sequence(written),
+            durable: LogPosition::default(),
+        };
+        let path = FileName::Segment(id).path(&self.directory);
+        let mut output = ColdWriter::create(&*self.env.fs, path, header)?;
+        let mut copier = Copier {
+            cube: self,
+            collection: &collection,
+            snapshots,
+            victims,
+            moved: vec![Vec::new(); victims.len()],
+            range: None,
+        };
+        copier.run(&mut output)?;
+        if let Some((smallest, largest)) = &copier.range {
+            output.note_range(smallest, largest);
+        }
+        let mut moves = Vec::new();
+        for (victim, pairs) in victims.iter().zip(copier.moved) {
+            done.records += pairs.len() as u64;
+            done.hidden += (victim.referenced.len() - pairs.len()) as u64;
+            let onward = Relocations::new(pairs);
+            for (former, relocations) in &victim.moved {
+                let table = output.add_relocations(*former, &relocations.then(&onward))?;
+                moves.push(SegmentMove { id: *former, table });
+            }
+            moves.push(SegmentMove {
+                id: victim.meta.id,
+                table: output.add_relocations(victim.meta.id, &onward)?,
+            });
+        }
+        let meta = output.finish()?;
+        done.bytes_after = meta.file_bytes;
+        // If this fails, nobody knows what the manifest says: the file is removed by the next open if it is not there.
+        let next_table = collection.version().numbers().next_table_id;
+        if self.index.finish_collection(collection, meta, moves)?.is_none() {
+            handle.mark_obsolete(meta.file_bytes);
+            return Ok(done);
+        }
+        self.hidden.collected(id, next_table);
+        self.current.install(|| self.index.version(), &[]);
+        self.drop_dead_segments()?;
+        Ok(done)
+    }
+
+    /// Keeps a damaged segment, and leaves it alone from now on; other errors pass.
+    fn quarantine(&self, error: &Error, victim: SegmentId) {
+        if error.kind() == ErrorKind::Corruption {
+            self.collector.quarantine(victim);
+            let name = FileName::Segment(victim);
+            self.health.warn(format!("{name} is damaged and is not collected any more: {error}"));
+        }
+    }
+}
+
+/// The copying part of one collection.
+struct Copier<'a> {
+    cube: &'a Cube,
+    collection: &'a Collection,
+    snapshots: &'a [Sequence],
+    victims: &'a [Victim],
+    /// By victim, where its records were and are.
+    moved: Vec<Vec<(u32, u32)>>,
+    /// The smallest and the largest key copied.
+    range: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Copier<'_> {
+    fn run(&mut self, output: &mut ColdWriter<'_>) -> Result<()> {
+        let mut batch = Batch::default();
+        for (number, victim) in self.victims.iter().enumerate() {
+            let mut from = 0;
+            while from < victim.referenced.len() {
+                from = self
+                    .cube
+                    .add_survivors(
+                        self.collection,
+                        (number, victim),
+                        from,
+                        self.snapshots,
+                        &mut batch,
+                        BATCH_BYTES_MAX,
+                    )
+                    .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
+                if batch.memory_bytes() >= BATCH_BYTES_MAX {
+                    self.copy(&mut batch, output)?;
+                }
+            }
+        }
+        self.copy(&mut batch, output)
+    }
+
+    /// Copies what is in `batch`, sorted by key, and empties it.
+    fn copy(&mut self, batch: &mut Batch, output: &mut ColdWriter<'_>) -> Result<()> {
+        let order = &self.cube.keys;
+        let mut survivors = std::mem::take(&mut batch.survivors);
+        survivors.sort_unstable_by(|left, right| {
+            order.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
+        });
+        for survivor in &survivors {
+            if self.cube.maintenance.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::closed());
+            }
+            let victim = &self.victims[survivor.victim as usize];
+            let record = victim.referenced[survivor.record as usize];
+            let key = batch.key(survivor);
+            let original = Original {
+                segment: &victim.segment,
+                offset: record.at,
+                key,
+                stored_len: survivor.stored_len,
+            };
+            let now = output
+                .copy(&self.cube.reader, original)
+                .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
+            self.moved[survivor.victim as usize].push((record.at, now));
+        }
+        self.note_range(&survivors, batch);
+        batch.survivors = survivors;
+        batch.clear();
+        Ok(())
+    }
+
+    fn note_range(&mut self, sorted: &[Survivor], batch: &Batch) {
+        let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return };
+        let (first, last) = (batch.key(first), batch.key(last));
+        let order = &self.cube.keys;
+        let (smallest, largest) = self.range.get_or_insert_with(|| (first.to_vec(), last.to_vec()));
+        if order.compare_user(first, smallest).is_lt() {
+            first.clone_into(smallest);
+        }
+        if order.compare_user(last, largest).is_gt() {
+            last.clone_into(largest);
+        }
+    }
+}

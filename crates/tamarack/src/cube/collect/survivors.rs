@@ -1,0 +1,145 @@
+//! Which records of the victims are alive, and under which ids tables know them.
+
+use super::super::Cube;
+use crate::base::error::Result;
+use crate::base::ids::{SegmentId, Sequence};
+use crate::base::segment::SegmentMeta;
+use crate::base::sync::Arc;
+use crate::index::version::SegmentEntry;
+use crate::index::{Collection, Reference};
+use crate::vlog::heads::HeadReader;
+use crate::vlog::reader::OpenSegment;
+use crate::vlog::relocation::Relocations;
+
+/// A segment that is collected.
+#[derive(Debug)]
+pub struct Victim {
+    /// What the manifest says of it.
+    pub meta: SegmentMeta,
+    /// Its file.
+    pub segment: Arc<OpenSegment>,
+    /// The ids of the segments that were moved into it, with their relocation tables.
+    pub moved: Vec<(SegmentId, Arc<Relocations>)>,
+    /// Every record that tables point to, by its place.
+    pub referenced: Vec<Referenced>,
+}
+
+/// A record of a victim to which a table points.
+#[derive(Debug, Clone, Copy)]
+pub struct Referenced {
+    /// Its offset in the victim.
+    pub at: u32,
+    /// What the table says.
+    pub reference: Reference,
+}
+
+/// A record that stays.
+#[derive(Debug, Clone, Copy)]
+pub struct Survivor {
+    /// Which victim it is in.
+    pub victim: u32,
+    /// Which of the victim's records it is, by its place among those referenced.
+    pub record: u32,
+    /// Where its key begins in the batch's keys, and how long it is.
+    pub key: (u32, u16),
+    /// Length of its stored value.
+    pub stored_len: u32,
+    /// Its sequence number.
+    pub sequence: Sequence,
+}
+
+/// Survivors whose keys are in memory.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The survivors, in the order of their places until they are sorted.
+    pub survivors: Vec<Survivor>,
+    keys: Vec<u8>,
+}
+
+impl Victim {
+    /// At most about so many bytes of records survive.
+    pub fn survivor_bytes_max(&self) -> u64 {
+        let average = self.meta.value_record_bytes / self.meta.value_records.max(1);
+        average * self.referenced.len() as u64
+    }
+}
+
+impl Batch {
+    /// The key of one of its survivors.
+    pub fn key(&self, survivor: &Survivor) -> &[u8] {
+        let (start, len) = survivor.key;
+        &self.keys[start as usize..start as usize + usize::from(len)]
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.survivors.len() * size_of::<Survivor>() + self.keys.len()
+    }
+
+    /// Forgets everything but keeps the memory.
+    pub fn clear(&mut self) {
+        self.survivors.clear();
+        self.keys.clear();
+    }
+
+    fn push(&mut self, key: &[u8], survivor: Survivor) {
+        let start = u32::try_from(self.keys.len()).expect("a batch is bounded far below 4 GiB");
+        self.keys.extend_from_slice(key);
+        self.survivors.push(Survivor { key: (start, key.len() as u16), ..survivor });
+    }
+}
+
+impl Cube {
+    /// What tables reference in the sealed segment `entry`, under all its ids.
+    pub(super) fn victim(&self, collection: &Collection, entry: &SegmentEntry) -> Result<Victim> {
+        let id = entry.meta.id;
+        let mut referenced: Vec<Referenced> = (self.index.references(collection, id)?.into_iter())
+            .map(|reference| Referenced { at: reference.offset, reference })
+            .collect();
+        let mut moved = Vec::new();
+        for (former, place) in collection.version().segments().moved_to(id) {
+            let relocations = self.reader.relocations(place.table, former)?;
+            for reference in self.index.references(collection, former)? {
+                // What was left behind when it was moved is hidden, and stays behind.
+                let Some(at) = relocations.find(reference.offset) else { continue };
+                referenced.push(Referenced { at, reference });
+            }
+            moved.push((former, relocations));
+        }
+        referenced.sort_unstable_by_key(|record| record.at);
+        Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
+    }
+
+    /// Reads the heads of the records `from..` of victim `number` until `batch` is full or the victim ends; adds those
+    /// that are not hidden. Returns where to go on.
+    pub(super) fn add_survivors(
+        &self,
+        collection: &Collection,
+        (number, victim): (usize, &Victim),
+        from: usize,
+        snapshots: &[Sequence],
+        batch: &mut Batch,
+        batch_bytes_max: usize,
+    ) -> Result<usize> {
+        let mut heads = HeadReader::new(&victim.segment, victim.meta.end);
+        for (place, record) in victim.referenced.iter().enumerate().skip(from) {
+            if batch.memory_bytes() >= batch_bytes_max {
+                return Ok(place);
+            }
+            let (header, key) = heads.read(u64::from(record.at))?;
+            let sequence = header.sequence;
+            if self.index.is_hidden(collection, record.reference, key, sequence, snapshots)? {
+                continue;
+            }
+            let survivor = Survivor {
+                victim: number as u32,
+                record: place as u32,
+                key: (0, 0),
+                stored_len: header.stored_len,
+                sequence,
+            };
+            batch.push(key, survivor);
+        }
+        Ok(victim.referenced.len())
+    }
+}

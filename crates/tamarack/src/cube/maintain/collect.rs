@@ -1,0 +1,112 @@
+//! When collections run in the background.
+
+use super::super::Cube;
+use super::super::collect::{GcReport, choose};
+use super::super::space::{Demand, Space};
+use super::State;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::options::GcPolicy;
+use crate::base::sync::{Arc, MutexGuard, Ordering};
+use crate::env::pool::Priority;
+
+/// Segments of which a larger part is alive are left alone: collecting them would mostly copy.
+const LIVE_SHARE_MAX: f64 = 0.9;
+/// The same once most of the slack is used up.
+const LIVE_SHARE_MAX_URGENT: f64 = 0.97;
+/// Share of the goal, in bytes on disk, from which memtables are flushed early so that what they hide is seen.
+const EARLY_FLUSH_SHARE: f64 = 0.85;
+/// What a byte of log must hide for that.
+const EARLY_FLUSH_HIDDEN: f64 = 0.1;
+/// Part of the live bytes that a memtable may hide then.
+const EARLY_FLUSH_PART: u64 = 32;
+
+impl Cube {
+    /// Starts collections as long as space is wanted and something is worth collecting. Returns whether one runs.
+    pub(super) fn start_collections(
+        &self,
+        this: &Arc<Self>,
+        state: &mut MutexGuard<'_, State>,
+        space: &Space,
+        demand: Demand,
+    ) -> bool {
+        if self.options.gc == GcPolicy::Off || state.gc_pauses > 0 || state.collection_stopped.is_some() {
+            return state.collecting > 0;
+        }
+        let jobs_max = if space.debt() > 0.6 { self.options.background_threads } else { 1 };
+        let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
+        if space.is_over_goal(demand) && state.collecting < jobs_max && self.is_worth_collecting(share) {
+            state.collecting += 1;
+            let end = |state: &mut State| state.collecting -= 1;
+            this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
+        }
+        state.collecting > 0
+    }
+
+    fn is_worth_collecting(&self, live_share_max: f64) -> bool {
+        let version = self.index.version();
+        let mut candidates = self.collection_candidates(&version);
+        candidates.retain(|candidate| !self.index.is_collecting(candidate.id));
+        !choose(&candidates, self.options.gc, live_share_max, self.options.segment_bytes_max).is_empty()
+    }
+
+    fn collection_job(&self, live_share_max: f64) {
+        let stopped = self.collect(live_share_max).err().filter(|error| error.kind() != ErrorKind::Closed);
+        if let Some(error) = &stopped {
+            self.health.warn(format!("garbage could not be collected: {error}"));
+        }
+        self.end_job(|state| {
+            state.collecting -= 1;
+            // A damaged segment is in quarantine by now; the others can be collected.
+            if let Some(error) = stopped.filter(|error| error.kind() != ErrorKind::Corruption) {
+                state.collection_stopped.get_or_insert(error);
+            }
+        });
+    }
+
+    /// Bytes of log that a memtable may stand for before it is flushed.
+    pub(super) fn memtable_log_max(&self, space: &Space) -> u64 {
+        let longest = self.options.recovery_log_max / 4;
+        let near = space.used() as f64 > space.goal as f64 * EARLY_FLUSH_SHARE;
+        if !near || self.hidden_per_log_byte() < EARLY_FLUSH_HIDDEN || self.options.gc == GcPolicy::Off {
+            return longest;
+        }
+        (space.live / EARLY_FLUSH_PART).max(self.options.segment_bytes_max).min(longest)
+    }
+
+    /// Counts what a collection did.
+    pub(in super::super) fn count_collection(&self, done: &GcReport) {
+        let counters = &self.counters;
+        counters.collections.fetch_add(1, Ordering::Relaxed);
+        counters.collected_segments.fetch_add(done.segments, Ordering::Relaxed);
+        counters.collection_bytes_read.fetch_add(done.bytes_before, Ordering::Relaxed);
+        counters.collection_bytes_written.fetch_add(done.bytes_after, Ordering::Relaxed);
+        counters.collected_records.fetch_add(done.records, Ordering::Relaxed);
+        counters.hidden_records.fetch_add(done.hidden, Ordering::Relaxed);
+    }
+
+    /// Bytes of log whose operations are not in tables yet.
+    pub(in super::super) fn unflushed_log_bytes(&self) -> u64 {
+        let flushed = self.maintenance.flushed_log_bytes.load(Ordering::Relaxed);
+        self.order.log_bytes().saturating_sub(flushed)
+    }
+
+    /// Keeps collections from beginning in the background until [`resume_gc`](Self::resume_gc) has been called as often.
+    pub fn pause_gc(&self) {
+        self.maintenance.state.lock().gc_pauses += 1;
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is none.
+    pub fn resume_gc(&self) -> Result<()> {
+        let mut state = self.maintenance.state.lock();
+        let pauses = state.gc_pauses.checked_sub(1).ok_or_else(|| {
+            Error::invalid_argument("garbage collection is not paused: resume it once for each pause")
+        })?;
+        state.gc_pauses = pauses;
+        drop(state);
+        self.schedule();
+        Ok(())
+    }
+}

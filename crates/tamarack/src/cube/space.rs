@@ -1,0 +1,259 @@
+//! How much space the cube takes, how much of that is alive, and what follows from it.
+//!
+//! The contract ([`Options::max_space_amplification`](crate::Options)): bytes on disk stay below that many times the
+//! live bytes of keys and values, plus a fixed slack. Deciding is pure: [`Space`] is what is known, its methods say
+//! what to do. First collections run; as the slack is used up, writers are slowed down, smoothly.
+//!
+//! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
+//! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Cube;
+use super::state::ReadState;
+use crate::base::ids::{SegmentId, TableId};
+use crate::base::limits::LEVELS;
+use crate::base::names::FileName;
+use crate::base::sync::Mutex;
+use crate::index::version::{SegmentEntry, Version};
+use crate::vlog::format::RECORD_HEADER_BYTES;
+
+/// The slack, in full segments: half of it for space that is taken but not used (the active segment, the one prepared
+/// behind it, outputs of collections and their victims while both are there), half of it for garbage.
+const SLACK_SEGMENTS: u64 = 8;
+
+/// What is known about the space of a cube at one moment. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Space {
+    /// Files on disk, those included that go when their readers do.
+    pub disk: u64,
+    /// Keys and values that can be read, by snapshots, too; estimated as far as hidden ones are.
+    pub live: u64,
+    /// Log records that tables point to, not collected yet, that newer versions hide; estimated.
+    pub hidden: u64,
+    /// Files that are removed when their readers are gone.
+    pub leaving: u64,
+    /// Space that is reserved for the log and not used yet.
+    pub reserved: u64,
+    /// What the limit allows: while used bytes stay below, nothing needs to be done.
+    pub goal: u64,
+    /// The slack beyond the goal.
+    pub slack: u64,
+}
+
+/// Whether collecting may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// Writes keep coming: what dies before it is collected need not be copied, so half of the slack for garbage is
+    /// used first.
+    Busy,
+    /// Nothing is written: the goal is to be reached.
+    Idle,
+}
+
+impl Space {
+    /// Bytes on disk for each live byte; 1 if there are neither.
+    pub fn amplification(&self) -> f64 {
+        if self.disk == 0 { 1.0 } else { self.disk as f64 / self.live.max(1) as f64 }
+    }
+
+    /// Bytes on disk that hold something: live, dead, or how to find it.
+    pub fn used(&self) -> u64 {
+        self.disk.saturating_sub(self.reserved + self.leaving)
+    }
+
+    /// How much of the slack is used, from 0 to 1: then writers should hardly write. The worse of garbage, to which
+    /// half of it is given, and of all space.
+    pub fn debt(&self) -> f64 {
+        let share = |bytes: u64, of: u64| bytes.saturating_sub(self.goal) as f64 / of.max(1) as f64;
+        share(self.used(), self.slack / 2).max(share(self.disk, self.slack))
+    }
+
+    /// Whether collections should run.
+    pub fn is_over_goal(&self, demand: Demand) -> bool {
+        let grace = if demand == Demand::Busy { self.slack / 4 } else { 0 };
+        self.used() > self.goal + grace
+    }
+}
+
+/// Estimates of what tables hide. Lock rank: a leaf.
+#[derive(Debug, Default)]
+pub struct Hidden {
+    known: Mutex<Estimates>,
+}
+
+#[derive(Debug, Default)]
+struct Estimates {
+    /// By table, the bytes of records that it hides in each segment.
+    tables: HashMap<TableId, BTreeMap<SegmentId, u64>>,
+    /// By cold segment, the first table that did not exist when it was written: it holds nothing that older ones hide.
+    collected: HashMap<SegmentId, TableId>,
+    /// Bytes that a byte of log hides, as last seen.
+    per_log_byte: f64,
+}
+
+impl Hidden {
+    /// Notes that cold segment `home` was written from a version whose tables all have smaller ids than `next`.
+    pub fn collected(&self, home: SegmentId, next: TableId) {
+        self.known.lock().collected.insert(home, next);
+    }
+}
+
+impl Estimates {
+    /// Bytes of records that are hidden in the segment that is `home` to `ids`.
+    fn hidden_in(&self, home: SegmentId, ids: &[SegmentId]) -> u64 {
+        let since = self.collected.get(&home).copied().unwrap_or_default();
+        let tables = self.tables.iter().filter(|&(&table, _)| table >= since).map(|(_, hidden)| hidden);
+        tables.flat_map(|hidden| ids.iter().filter_map(|id| hidden.get(id))).sum()
+    }
+}
+
+/// What a sealed segment holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Content<'a> {
+    /// The segment.
+    pub entry: &'a SegmentEntry,
+    /// Bytes of records in it that can be read, estimated.
+    pub live: u64,
+    /// Bytes of records that tables point to and that newer versions hide, estimated.
+    pub hidden: u64,
+}
+
+impl Content<'_> {
+    /// The bytes of keys and values among the live bytes.
+    fn live_user_bytes(&self) -> u64 {
+        let meta = &self.entry.meta;
+        let overhead = meta.value_records * RECORD_HEADER_BYTES as u64;
+        let share = self.live as f64 / meta.value_record_bytes.max(1) as f64;
+        self.live - ((overhead as f64 * share) as u64).min(self.live)
+    }
+}
+
+impl Cube {
+    /// What each sealed segment of `version` holds.
+    pub(super) fn contents<'a>(&self, version: &'a Version) -> Vec<Content<'a>> {
+        let referenced = version.segments().live_by_home();
+        let mut ids: BTreeMap<SegmentId, Vec<SegmentId>> = BTreeMap::new();
+        for (id, moved) in version.segments().moved() {
+            ids.entry(moved.table.segment).or_default().push(id);
+        }
+        let estimates = self.hidden.known.lock();
+        let content = |entry: &'a SegmentEntry| {
+            let home = entry.meta.id;
+            let ids = ids.entry(home).or_default();
+            ids.push(home);
+            let referenced =
+                referenced.get(&home).map_or(0, |live| live.bytes).min(entry.meta.value_record_bytes);
+            let hidden = estimates.hidden_in(home, ids).min(referenced);
+            Content { entry, live: referenced - hidden, hidden }
+        };
+        version.segments().sealed().map(content).collect()
+    }
+
+    /// The space of the present version.
+    pub(super) fn space(&self) -> Space {
+        let state = self.current.load();
+        let version = &state.version;
+        let contents = self.contents(version);
+        let unsealed: u64 = version.segments().unsealed().map(|(_, live)| live.bytes).sum();
+        let inline: u64 = version.tables().map(|(_, table)| table.inline_bytes).sum();
+        let unflushed = self.unflushed_log_bytes();
+        let hidden_by_memtables = (unflushed as f64 * self.hidden.known.lock().per_log_byte) as u64;
+        let stored =
+            contents.iter().map(Content::live_user_bytes).sum::<u64>() + unsealed + inline + unflushed;
+        let live = stored.saturating_sub(hidden_by_memtables);
+        let leaving = self.index.files().leaving_bytes();
+        let active = self.order.active_segment();
+        let unused = active.map_or(0, |(segment, end)| segment.allocated().saturating_sub(end));
+        Space {
+            disk: self.disk_bytes(&state) + leaving,
+            reserved: unused + self.spare.bytes(),
+            live,
+            hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
+            leaving,
+            goal: (live as f64 * self.options.max_space_amplification) as u64,
+            slack: SLACK_SEGMENTS * self.options.segment_bytes_max,
+        }
+    }
+
+    /// Bytes of the files of `state`.
+    fn disk_bytes(&self, state: &ReadState) -> u64 {
+        let version = &state.version;
+        let tables = version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
+        let sealed = version.segments().sealed().map(|entry| entry.meta.file_bytes).sum::<u64>();
+        let active = self.order.active_segment();
+        let unregistered = state.unregistered.iter().filter_map(|handle| match (handle.name(), &active) {
+            (FileName::Segment(id), Some((active, _))) if active.header().id == id => {
+                Some(active.allocated())
+            }
+            // A length that cannot be read is no reason to fail: whoever needs the file will.
+            (FileName::Segment(id), _) => {
+                self.reader.segment(id).ok().and_then(|open| open.file().len().ok())
+            }
+            _ => None,
+        });
+        tables + sealed + unregistered.sum::<u64>() + self.spare.bytes()
+    }
+
+    /// Estimates what tables hide that have come since the last call; `flushed_log_bytes` are those that a flush has
+    /// just turned into tables of level 0. Reads some blocks of each. A table that cannot be read counts as hiding
+    /// nothing: whoever needs it will say what is wrong.
+    pub(super) fn estimate_hidden(&self, flushed_log_bytes: Option<u64>) {
+        let version = self.index.version();
+        let snapshots = self.snapshots.list();
+        let deepest = (0..LEVELS).rev().find(|&level| !version.level(level).is_empty()).unwrap_or(0);
+        let upper = version.tables().filter(|(level, _)| usize::from(*level) < deepest || *level == 0);
+        let missing: Vec<_> = {
+            let mut estimates = self.hidden.known.lock();
+            let present: std::collections::HashSet<_> = version.tables().map(|(_, table)| table.id).collect();
+            estimates.tables.retain(|id, _| present.contains(id));
+            estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
+            upper.filter(|(_, table)| !estimates.tables.contains_key(&table.id)).collect()
+        };
+        let mut flushed = 0;
+        for (level, table) in missing {
+            let hidden = self.index.estimate_hidden(&version, level, table, &snapshots).unwrap_or_default();
+            flushed += if level == 0 { hidden.values().sum::<u64>() } else { 0 };
+            self.hidden.known.lock().tables.insert(table.id, hidden);
+        }
+        if let Some(log_bytes) = flushed_log_bytes {
+            self.hidden.known.lock().per_log_byte = flushed as f64 / log_bytes.max(1) as f64;
+        }
+    }
+
+    /// Bytes of log that a byte written lately has hidden.
+    pub(super) fn hidden_per_log_byte(&self) -> f64 {
+        self.hidden.known.lock().per_log_byte
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debt_begins_at_the_goal_and_grows_with_the_slack_used() {
+        let space =
+            |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 80, ..Space::default() };
+        let over = |disk, demand| space(disk, 0).is_over_goal(demand);
+        assert!(!over(130, Demand::Idle) && over(131, Demand::Idle));
+        assert!(!over(150, Demand::Busy) && over(151, Demand::Busy));
+        let debt = |disk, reserved| space(disk, reserved).debt();
+        assert_eq!([debt(130, 0), debt(150, 0), debt(170, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!([debt(150, 20), debt(170, 40), debt(210, 80)], [0.25, 0.5, 1.0], "all space counts half");
+        assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
+        assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn what_older_tables_hide_is_not_in_a_segment_collected_since() {
+        let hidden = Hidden::default();
+        let (log, cold) = (SegmentId(1), SegmentId::COLD_FIRST);
+        for table in [3, 7] {
+            hidden.known.lock().tables.insert(TableId(table), BTreeMap::from([(log, 10 * table)]));
+        }
+        assert_eq!(hidden.known.lock().hidden_in(log, &[log]), 100);
+        hidden.collected(cold, TableId(5));
+        assert_eq!(hidden.known.lock().hidden_in(cold, &[log, cold]), 70);
+    }
+}

@@ -1,0 +1,142 @@
+//! Which entries nobody can read any more, though no compaction has dropped them yet: exactly, for one entry, and
+//! about how many bytes of values, for a table.
+
+use std::collections::BTreeMap;
+
+use crate::base::error::Result;
+use crate::base::ids::{SegmentId, Sequence, TableId};
+use crate::base::keys::{split_internal_key, trailer_sequence};
+use crate::base::limits::LEVELS;
+use crate::base::pointer::ValuePointer;
+
+use super::cache::TableCache;
+use super::compact::stripe;
+use super::cursor::Cursor;
+use super::open::Index;
+use super::table::reader::{TablePayload, TableReader};
+use super::version::{TableMeta, Version, overlapping};
+
+/// Where newer versions of an entry's key can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Above {
+    /// In the tables that are newer than this one, which has the entry, at this level.
+    Table(u8, TableId),
+    /// Anywhere.
+    Everything,
+}
+
+/// I-11: whether the entry of `user_key` with `sequence` is hidden from every reader, now and later: a newer table holds a
+/// newer version of the key, and each of the sorted `snapshots` sees both or neither. Later snapshots see both.
+///
+/// A hidden entry stays hidden: compactions keep the newest version of a key, and a deletion for as long as
+/// anything older may lie below it. `snapshots` must have been listed after the version was loaded.
+pub fn is_hidden(
+    tables: &TableCache,
+    version: &Version,
+    above: Above,
+    user_key: &[u8],
+    sequence: Sequence,
+    snapshots: &[Sequence],
+) -> Result<bool> {
+    let order = version.order();
+    // Whoever sees this entry and no newer one reads at most here.
+    let last_reader = snapshots.get(stripe(snapshots, sequence)).copied().unwrap_or(Sequence::MAX);
+    let hides = |id: TableId| -> Result<bool> {
+        let seen = tables.get(id)?.get(user_key, last_reader, true)?;
+        Ok(seen.is_some_and(|seen| seen.sequence > sequence))
+    };
+    let (in_level0, levels_end) = match above {
+        Above::Table(0, table) => (Some(table), 1),
+        Above::Table(level, _) => (None, usize::from(level)),
+        Above::Everything => (None, LEVELS),
+    };
+    for newer in version.level(0).iter().take_while(|newer| Some(newer.id) != in_level0) {
+        if newer.sequences.1 > sequence && newer.locate(order, user_key).is_eq() && hides(newer.id)? {
+            return Ok(true);
+        }
+    }
+    for level in 1..levels_end {
+        for newer in overlapping(version.level(level), order, Some(user_key), Some(user_key)) {
+            if newer.sequences.1 > sequence && hides(newer.id)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Places of a table from which its keys are sampled, and keys taken at each, so far apart.
+const SAMPLE_PLACES: usize = 256;
+const SAMPLES_AT_PLACE: usize = 16;
+const SAMPLE_DISTANCE: usize = 3;
+
+impl Index {
+    /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`
+    /// hides from every reader: some of its keys are looked up in the tables below it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn estimate_hidden(
+        &self,
+        version: &Version,
+        level: u8,
+        table: &TableMeta,
+        snapshots: &[Sequence],
+    ) -> Result<BTreeMap<SegmentId, u64>> {
+        let reader = self.tables.get(table.id)?;
+        let mut cursor = TableReader::cursor(&reader, false);
+        let mut sampled = 0_u64;
+        let mut hidden: BTreeMap<SegmentId, u64> = BTreeMap::new();
+        for place in reader.spread(SAMPLE_PLACES)? {
+            cursor.seek(&place)?;
+            for _ in 0..SAMPLES_AT_PLACE {
+                if !cursor.valid() {
+                    break;
+                }
+                let (user_key, trailer) =
+                    split_internal_key(cursor.key()).expect("cursors refuse keys without a trailer");
+                let sequence = trailer_sequence(trailer);
+                sampled += 1;
+                if let Some(pointer) =
+                    self.hidden_below(version, (level, table.id), user_key, sequence, snapshots)?
+                {
+                    let record = self.options.table.record_overhead + user_key.len() as u64;
+                    *hidden.entry(pointer.segment).or_default() += record + u64::from(pointer.stored_len);
+                }
+                for _ in 0..SAMPLE_DISTANCE {
+                    if cursor.valid() {
+                        cursor.next()?;
+                    }
+                }
+            }
+        }
+        let scale = |bytes: u64| u128::from(bytes) * u128::from(table.entries) / u128::from(sampled.max(1));
+        hidden.values_mut().for_each(|bytes| *bytes = scale(*bytes) as u64);
+        Ok(hidden)
+    }
+
+    /// The pointer that the entry of `user_key` in a table hides in older ones, if there is one.
+    fn hidden_below(
+        &self,
+        version: &Version,
+        (level, table): (u8, TableId),
+        user_key: &[u8],
+        sequence: Sequence,
+        snapshots: &[Sequence],
+    ) -> Result<Option<ValuePointer>> {
+        let order = version.order();
+        let level0 = version.level(0).iter().skip_while(|newer| level > 0 || newer.id != table).skip(1);
+        let deeper = (usize::from(level) + 1..LEVELS).flat_map(|level| {
+            overlapping(version.level(level), order, Some(user_key), Some(user_key)).iter()
+        });
+        for older in level0.chain(deeper).filter(|older| older.locate(order, user_key).is_eq()) {
+            let Some(entry) = self.tables.get(older.id)?.get(user_key, sequence, true)? else { continue };
+            let seen = stripe(snapshots, entry.sequence) != stripe(snapshots, sequence);
+            return Ok(match entry.payload {
+                TablePayload::Pointer(pointer) if !seen => Some(pointer),
+                _ => None,
+            });
+        }
+        Ok(None)
+    }
+}

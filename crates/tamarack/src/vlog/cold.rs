@@ -1,0 +1,184 @@
+//! Writes a cold segment: copies of records that garbage collection found alive, and the relocation tables that
+//! lead to them.
+//!
+//! Invariants. A record is copied only if all of its checksums are right, and its copy is bound to its new place; the
+//! value's bytes, their checksum, the codec and the sequence number stay what they were. Nothing refers to the file
+//! before [`finish`](ColdWriter::finish) has made it durable; dropping the writer earlier removes it.
+
+use std::path::PathBuf;
+
+use super::format::{
+    BatchPlace, Footer, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader, record_len,
+};
+use super::reader::{OpenSegment, SegmentReader};
+use super::relocation::Relocations;
+use super::segment::{meta_of, sync_parent};
+use crate::base::checksum::{Checksum, Seed};
+use crate::base::codec::Codec;
+use crate::base::error::{Error, Result};
+use crate::base::ids::SegmentId;
+use crate::base::pointer::ValuePointer;
+use crate::base::segment::SegmentMeta;
+use crate::base::sync::Arc;
+use crate::env::{File, Fs};
+
+/// Bytes that are collected before they are written.
+const WRITE_BYTES: usize = 1024 * 1024;
+
+/// A record to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Original<'a> {
+    /// The segment it is in.
+    pub segment: &'a OpenSegment,
+    /// Where it begins.
+    pub offset: u32,
+    /// Its key.
+    pub key: &'a [u8],
+    /// Length of its stored value.
+    pub stored_len: u32,
+}
+
+/// Writes one cold segment.
+#[derive(Debug)]
+pub struct ColdWriter<'a> {
+    fs: &'a dyn Fs,
+    file: Arc<dyn File>,
+    path: PathBuf,
+    header: SegmentHeader,
+    seed: Seed,
+    /// Bytes not written yet, and where they belong.
+    buffer: Vec<u8>,
+    buffer_at: u64,
+    record: Vec<u8>,
+    footer: Footer,
+    finished: bool,
+}
+
+impl<'a> ColdWriter<'a> {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    pub fn create(fs: &'a dyn Fs, path: PathBuf, header: SegmentHeader) -> Result<Self> {
+        let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        let buffer = header.encode().to_vec();
+        let seed = header.seed();
+        Ok(Self {
+            fs,
+            file,
+            path,
+            header,
+            seed,
+            buffer,
+            buffer_at: 0,
+            record: Vec::new(),
+            footer: Footer::default(),
+            finished: false,
+        })
+    }
+
+    /// Copies a record; returns where it is now.
+    ///
+    /// # Errors
+    /// `Corruption` if the record is not the put that `original` says, down to its value; `Io`, `NoSpace`.
+    pub fn copy(&mut self, reader: &SegmentReader, original: Original<'_>) -> Result<u32> {
+        let Original { segment, offset, key, stored_len } = original;
+        let pointer = ValuePointer { segment: self.header.id, offset, stored_len };
+        let mut record = std::mem::take(&mut self.record);
+        record.resize(record_len(key.len(), u64::from(stored_len)) as usize, 0);
+        let copied = reader.read_record(segment, pointer, key, &mut record).and_then(|header| {
+            let value = &record[record.len() - stored_len as usize..];
+            self.append(&RecordHeader { place: BatchPlace::ONLY, ..header }, key, value)
+        });
+        self.record = record;
+        let (at, len) = copied?;
+        self.footer.value_records += 1;
+        self.footer.value_record_bytes += len;
+        Ok(at)
+    }
+
+    /// Widens the key range that the footer tells of.
+    pub fn note_range(&mut self, smallest: &[u8], largest: &[u8]) {
+        self.footer.smallest = Some(smallest.to_vec());
+        self.footer.largest = Some(largest.to_vec());
+    }
+
+    /// Writes the relocation table for pointers to segment `id`, behind all copies; returns where it is.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    pub fn add_relocations(&mut self, id: SegmentId, relocations: &Relocations) -> Result<ValuePointer> {
+        let value = relocations.encode();
+        let key = relocation_key(id);
+        let header = RecordHeader {
+            kind: RecordKind::Relocations,
+            place: BatchPlace::ONLY,
+            codec: Codec::None,
+            key_len: key.len() as u16,
+            stored_len: u32::try_from(value.len())
+                .expect("offsets are below 4 GiB, and a table has few of them"),
+            sequence: self.header.first_sequence,
+            value_checksum: Checksum::unseeded().with(&value).finish(),
+        };
+        let (offset, _) = self.append(&header, &key, &value)?;
+        Ok(ValuePointer { segment: self.header.id, offset, stored_len: header.stored_len })
+    }
+
+    /// Writes the footer and makes file and name durable. Blocks on the device.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`; the file is removed.
+    pub fn finish(mut self) -> Result<SegmentMeta> {
+        self.footer.records_end = self.end();
+        let footer = self.footer.encode(self.seed);
+        self.buffer.extend_from_slice(&footer);
+        self.write_buffer()?;
+        self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;
+        sync_parent(self.fs, &self.path)?;
+        self.finished = true;
+        Ok(meta_of(&self.header, self.buffer_at, &self.footer))
+    }
+
+    fn end(&self) -> u64 {
+        self.buffer_at + self.buffer.len() as u64
+    }
+
+    /// Appends a record; returns its offset and its length.
+    fn append(&mut self, header: &RecordHeader, key: &[u8], value: &[u8]) -> Result<(u32, u64)> {
+        let at = self.end();
+        let offset = u32::try_from(at)
+            .map_err(|_| Error::invalid_argument(format!("{} grows beyond 4 GiB", self.path.display())))?;
+        debug_assert!(at >= SEGMENT_HEADER_BYTES);
+        self.buffer.extend_from_slice(&header.encode(self.seed, at, key));
+        self.buffer.extend_from_slice(key);
+        self.buffer.extend_from_slice(value);
+        self.footer.offsets.push(offset);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.write_buffer()?;
+        }
+        Ok((offset, header.record_len()))
+    }
+
+    fn write_buffer(&mut self) -> Result<()> {
+        self.file
+            .write_at(&self.buffer, self.buffer_at)
+            .map_err(|error| Error::io("write", &self.path, error))?;
+        self.buffer_at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl Drop for ColdWriter<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nothing refers to it; one that cannot be removed is swept up when the cube is next opened.
+            drop(self.fs.remove_file(&self.path));
+        }
+    }
+}
+
+/// The key of the record that holds the relocation table of segment `id`.
+pub fn relocation_key(id: SegmentId) -> [u8; 4] {
+    id.0.to_le_bytes()
+}

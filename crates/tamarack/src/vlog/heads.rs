@@ -1,0 +1,70 @@
+//! Reads headers and keys of chosen records of a segment, in ascending order, hopping over all others: what stands
+//! between them may be damaged and nobody cares.
+
+use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
+use super::reader::OpenSegment;
+use crate::base::error::{Error, Result};
+use crate::env::read_exact_at;
+
+/// Bytes read at a time; a key is shorter than that.
+const WINDOW_BYTES: usize = 256 * 1024;
+
+/// Reads one segment.
+#[derive(Debug)]
+pub struct HeadReader<'a> {
+    segment: &'a OpenSegment,
+    /// Where the segment's records end.
+    end: u64,
+    window: Vec<u8>,
+    window_at: u64,
+}
+
+impl<'a> HeadReader<'a> {
+    /// Reads records of `segment`, which end at `end`.
+    pub fn new(segment: &'a OpenSegment, end: u64) -> Self {
+        Self { segment, end, window: Vec::new(), window_at: 0 }
+    }
+
+    /// Header and key of the put at `offset`, checked.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` if there is no put that is whole up to its key and ends inside the segment.
+    pub fn read(&mut self, offset: u64) -> Result<(RecordHeader, &[u8])> {
+        let (segment, end) = (self.segment, self.end);
+        let corrupt =
+            |expected: &str, found: String| Error::corruption(segment.path(), offset, expected, found);
+        let bytes = self.load(offset, RECORD_HEADER_BYTES)?;
+        let header = RecordHeader::decode(bytes.first_chunk().expect("loaded"))
+            .map_err(|found| corrupt("a record", found))?;
+        if offset + header.record_len() > end {
+            let found = format!("a record of {} bytes with {} left", header.record_len(), end - offset);
+            return Err(corrupt("a record that ends inside the segment", found));
+        }
+        let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
+        let head = self.load(offset, head_len)?;
+        check_head(segment.seed(), offset, head).map_err(|(stored, computed)| {
+            corrupt(&format!("record checksum {stored:#010x}"), format!("{computed:#010x}"))
+        })?;
+        if header.kind != RecordKind::Put {
+            return Err(corrupt("a put", format!("{:?}", header.kind)));
+        }
+        Ok((header, &head[RECORD_HEADER_BYTES..]))
+    }
+
+    fn load(&mut self, offset: u64, len: usize) -> Result<&[u8]> {
+        let window = self.window_at..self.window_at + self.window.len() as u64;
+        if offset < window.start || offset + len as u64 > window.end {
+            let left = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
+            self.window.resize(left.min(WINDOW_BYTES), 0);
+            self.window_at = offset;
+            if self.window.len() < len {
+                let found = format!("{left} bytes before the end");
+                return Err(Error::corruption(self.segment.path(), offset, "a record", found));
+            }
+            read_exact_at(self.segment.file(), &mut self.window, offset)
+                .map_err(|error| Error::io("read", self.segment.path(), error))?;
+        }
+        let start = (offset - self.window_at) as usize;
+        Ok(&self.window[start..start + len])
+    }
+}
