@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, recover::BenchChild};
 use crate::commands::{
     check::Check, compact::Compact, delete::Delete, dump::Dump, export::ExportDir, get::Get,
     import::ImportDir, load::Load, multi_get::MultiGet, put::Put, scan::Scan, stats::Stats,
@@ -54,6 +54,8 @@ enum Command {
     Bench(Bench),
     Demo(Demo),
     #[command(hide = true)]
+    BenchChild(BenchChild),
+    #[command(hide = true)]
     DemoChild(DemoChild),
 }
 
@@ -76,6 +78,7 @@ impl Arguments {
             Command::Compact(command) => command.run(json),
             Command::Bench(command) => command.run(json),
             Command::Demo(command) => command.run(json),
+            Command::BenchChild(command) => command.run(),
             Command::DemoChild(command) => command.run(),
         }
     }

@@ -4,6 +4,7 @@
 //! workload does is in [`workload`] and [`run`]; what keys and values look like in [`keys`] and [`values`].
 
 mod keys;
+pub mod recover;
 mod report;
 mod run;
 mod values;
@@ -30,6 +31,12 @@ use crate::scratch::Scratch;
 /// there but lie between those that are; readseq and readreverse walk in key order; fillsync writes NUM/1000
 /// keys (at least 100) in random order and syncs each. Keys are zero-padded decimal numbers, values cannot be
 /// compressed. One object per workload and line with --json.
+///
+/// recover stands alone. Another process writes each key once, in a random order, with a memtable so large that
+/// everything stays in the log alone; when all of them are acknowledged it is killed with SIGKILL. What is
+/// measured is opening the database after that (`open_seconds`, with `recovered_bytes`, `recovered_operations` and
+/// `rewritten_bytes`); then every value must be there. It is opened with --memtable-mib if that is given, else
+/// with the memtable of the writer.
 ///
 /// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating
 /// system and are taken after a final sync, when background work has settled (`settled_seconds`).
@@ -117,6 +124,9 @@ impl Bench {
             (None, scratch) => scratch.as_ref().expect("without --db there is a scratch directory").path(),
         };
         let reused = self.prepare(path)?;
+        if self.workloads.contains(&Workload::Recover) {
+            return self.recover(path, json);
+        }
         let db = Db::open(path, self.options())?;
         let ledger = Ledger::new(self.plan.num);
         if reused {
@@ -138,6 +148,25 @@ impl Bench {
         }
         output.finish()?;
         bed.close()?;
+        Ok(Outcome::Done)
+    }
+
+    fn recover(&self, path: &Path, json: bool) -> Result<Outcome> {
+        if self.workloads.len() > 1 {
+            return Err(Failure::Usage("recover stands alone: it works on a database of its own".into()));
+        }
+        let writer = recover::options(&self.plan);
+        let memtable_bytes = self.memtable_mib.map_or(writer.memtable_bytes, |mib| mib << 20);
+        let options = Options { memtable_bytes, recovery_log_max: writer.recovery_log_max, ..self.options() };
+        let report = recover::run(path, &self.plan, options)?;
+        let mut output = Output::new();
+        if json {
+            output.json(&report)?;
+        } else {
+            print_heading(&mut output)?;
+            report.print_row(&mut output)?;
+        }
+        output.finish()?;
         Ok(Outcome::Done)
     }
 

@@ -35,6 +35,20 @@ pub struct Report {
     pub threads: u64,
     pub batch_size: u32,
     pub sync: bool,
+    /// Of `recover` alone.
+    #[serde(flatten)]
+    pub recovery: Option<Recovery>,
+}
+
+/// What opening a database took whose writer was killed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Recovery {
+    /// Bytes of log that were replayed.
+    pub recovered_bytes: u64,
+    pub recovered_operations: u64,
+    pub open_seconds: f64,
+    /// Bytes of log that were not known to be durable, and were written and synced again.
+    pub rewritten_bytes: u64,
 }
 
 /// Times of single operations in microseconds.
@@ -100,7 +114,7 @@ impl Report {
     }
 
     fn writes(&self) -> bool {
-        !self.workload.starts_with("read")
+        self.recovery.is_none() && !self.workload.starts_with("read")
     }
 }
 

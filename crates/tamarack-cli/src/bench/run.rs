@@ -8,12 +8,12 @@ use tamarack::{Db, IterOptions, ReadOptions, WriteBatch, WriteOptions};
 
 use super::Plan;
 use super::keys::{self, Permutation, Random, mix};
-use super::report::{Latency, Report};
+use super::report::{Latency, Recovery, Report};
 use super::values::{Ledger, State, Values};
 use super::workload::{Action, Choice, Workload};
 use crate::failure::{Failure, Result};
 use crate::progress::{Progress, Unit};
-use crate::resources::{self, Resources};
+use crate::resources::{self, Resources, Spent};
 
 /// A database and all that the workloads of a run share.
 pub struct Bed<'a> {
@@ -27,7 +27,7 @@ pub struct Bed<'a> {
 }
 
 /// What one thread did.
-struct Tally {
+pub struct Tally {
     ops: u64,
     found: u64,
     verified: u64,
@@ -74,20 +74,60 @@ impl<'a> Bed<'a> {
         if self.workloads_run == Ledger::GENERATION_MAX {
             return Err(Failure::Usage(format!("at most {} workloads per run", Ledger::GENERATION_MAX)));
         }
+        let before = Resources::now();
+        let started = Instant::now();
+        let total = self.operate(workload)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let spent = self.settle(&before)?;
+        Ok(self.report(workload, &total, seconds, &spent))
+    }
+
+    /// Runs the operations of `workload`, and no more than that.
+    pub fn operate(&mut self, workload: Workload) -> Result<Tally> {
         self.workloads_run += 1;
         let ops = workload.operations(self.plan);
         let progress = Progress::start(workload.name(), Unit::Items, Some(ops));
-        let before = Resources::now();
-        let started = Instant::now();
-        let total = self.run_threads(workload, ops, &progress)?;
-        let seconds = started.elapsed().as_secs_f64();
-        drop(progress);
+        self.run_threads(workload, ops, &progress)
+    }
+
+    /// Reports how the database was opened, which began `before` and took `open`, once every entry has been found
+    /// equal to what the writer wrote.
+    pub fn report_recovery(&mut self, before: &Resources, open: Duration) -> Result<Report> {
+        let spent = self.settle(before)?;
+        let found = self.db.recovery();
+        let recovery = Recovery {
+            recovered_bytes: found.log_bytes,
+            recovered_operations: found.operations,
+            open_seconds: open.as_secs_f64(),
+            rewritten_bytes: found.rewritten_bytes,
+        };
+        let num = self.plan.num;
+        if found.operations != num {
+            let operations = found.operations;
+            return Err(Failure::Mismatch(format!("{operations} of {num} operations are in the log")));
+        }
+        let read = self.operate(Workload::Readseq)?;
+        if (read.found, read.verified) != (num, num) {
+            return Err(Failure::Mismatch(format!("{} of {num} keys survived the kill", read.verified)));
+        }
+        let mut total = Tally { ops: num, user_bytes: read.user_bytes, ..Tally::new() };
+        (total.found, total.verified) = (read.found, read.verified);
+        total.latency.saturating_record(open.as_nanos() as u64);
+        let report = self.report(Workload::Recover, &total, open.as_secs_f64(), &spent);
+        Ok(Report { recovery: Some(recovery), ..report })
+    }
+
+    /// Waits until everything is on the device and background work has ended.
+    fn settle(&self, before: &Resources) -> Result<Spent> {
         self.db.sync()?;
         self.db.wait_idle()?;
-        let spent = before.spent();
+        Ok(before.spent())
+    }
+
+    fn report(&self, workload: Workload, total: &Tally, seconds: f64, spent: &Spent) -> Report {
         let plan = self.plan;
         let entry_bytes = u64::from(plan.key_size) + plan.value_size as u64;
-        Ok(Report {
+        Report {
             workload: workload.name(),
             ops: total.ops,
             seconds,
@@ -108,7 +148,8 @@ impl<'a> Bed<'a> {
             threads: plan.threads,
             batch_size: plan.batch_size,
             sync: plan.sync || workload.always_syncs(),
-        })
+            recovery: None,
+        }
     }
 
     fn run_threads(&self, workload: Workload, ops: u64, progress: &Progress) -> Result<Tally> {

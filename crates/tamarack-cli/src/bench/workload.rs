@@ -25,6 +25,8 @@ pub enum Workload {
     Readreverse,
     /// Delete keys drawn at random
     Deleterandom,
+    /// Open a database whose writer was killed before it flushed anything
+    Recover,
 }
 
 /// What one operation of a workload does.
@@ -68,13 +70,16 @@ impl Workload {
             Self::Readseq => "readseq",
             Self::Readreverse => "readreverse",
             Self::Deleterandom => "deleterandom",
+            Self::Recover => "recover",
         }
     }
 
-    /// What its operations do.
+    /// What its operations do; those of `Recover` are its writer's.
     pub fn action(self) -> Action {
         match self {
-            Self::Fillseq | Self::Fillrandom | Self::Fillsync | Self::Overwrite => Action::Put,
+            Self::Fillseq | Self::Fillrandom | Self::Fillsync | Self::Overwrite | Self::Recover => {
+                Action::Put
+            }
             Self::Deleterandom => Action::Delete,
             Self::Readrandom | Self::Readmissing => Action::Get,
             Self::Readseq => Action::Next,
@@ -86,7 +91,7 @@ impl Workload {
     pub fn choice(self) -> Choice {
         match self {
             Self::Fillseq | Self::Readseq | Self::Readreverse => Choice::InOrder,
-            Self::Fillrandom | Self::Fillsync => Choice::Permuted,
+            Self::Fillrandom | Self::Fillsync | Self::Recover => Choice::Permuted,
             Self::Overwrite | Self::Readrandom | Self::Deleterandom => Choice::Drawn,
             Self::Readmissing => Choice::DrawnMissing,
         }
@@ -94,7 +99,7 @@ impl Workload {
 
     /// Whether it writes keys that need not be there before.
     pub fn is_fill(self) -> bool {
-        matches!(self, Self::Fillseq | Self::Fillrandom | Self::Fillsync)
+        matches!(self, Self::Fillseq | Self::Fillrandom | Self::Fillsync | Self::Recover)
     }
 
     /// Whether each of its writes is synced, whatever the plan says.
@@ -105,7 +110,7 @@ impl Workload {
     /// How many operations it has.
     pub(super) fn operations(self, plan: &Plan) -> u64 {
         match self {
-            Self::Fillseq | Self::Fillrandom => plan.num,
+            Self::Fillseq | Self::Fillrandom | Self::Recover => plan.num,
             Self::Fillsync => (plan.num / 1000).max(100).min(plan.num),
             _ => plan.ops.unwrap_or(plan.num),
         }

@@ -72,6 +72,23 @@ fn an_existing_database_is_read_but_not_filled() {
 }
 
 #[test]
+fn a_killed_writer_loses_nothing_and_its_log_is_replayed() {
+    let world = World::new();
+    for extra in [&[][..], &["--threads", "3", "--batch-size", "7"], &["--memtable-mib", "1"]] {
+        let run = world.ok(&[&["bench", "recover"], &SMALL[..], extra].concat());
+        let report = run.json();
+        assert_eq!((&report["workload"], &report["ops"]), (&json!("recover"), &json!(2000)));
+        assert_eq!(report["recovered_operations"], json!(2000), "nothing was flushed");
+        assert_eq!((&report["found"], &report["verified"]), (&json!(2000), &json!(2000)));
+        assert!(field(&report, "recovered_bytes") > 2000.0 * 216.0);
+        assert!(field(&report, "rewritten_bytes") <= field(&report, "disk_bytes"));
+        assert_eq!(report["open_seconds"], report["seconds"]);
+    }
+    let refused = world.run(&["bench", "recover", "readseq"]).expect_status(2);
+    assert!(refused.stderr.contains("alone"), "{}", refused.stderr);
+}
+
+#[test]
 fn people_get_a_table() {
     let world = World::new();
     let text = world.ok(&["bench", "fillseq", "readseq", "--num", "1000"]).text();
