@@ -1,18 +1,13 @@
-//! Many threads at once: readers see whole batches only, writers lose nothing, syncs are shared, nobody waits for
-//! ever. `TAMARACK_SEED` runs one seed of the random ones.
+//! Many threads at once: readers see whole batches only, writers lose nothing, syncs are shared.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "tests prepare and inspect the real world"
 )]
 
-mod common;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use common::{Random, Watchdog, assert_clean, content, fast_directory, number_from_environment, tiny};
-use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use tamarack::{Db, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 
 const WRITERS: u64 = 4;
 const ROUNDS: u64 = 1500;
@@ -130,114 +125,5 @@ fn threads_that_sync_share_syncs() {
         for round in 0..100 {
             assert_eq!(number(&db.get(&key(thread, round)).unwrap().unwrap()), round);
         }
-    }
-}
-
-/// Threads that do anything at random, and how many things each does.
-const THREADS: u64 = 6;
-const STEPS: u64 = 250;
-
-/// What one thread wrote and was told of.
-type Acknowledged = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// Writes, reads and asks for everything that waits, until told to stop or until the database is closed.
-fn do_anything(db: &Db, thread: u64, seed: u64, done: &AtomicU64) -> Acknowledged {
-    let mut random = Random::new(seed << 8 | thread);
-    let mut kept = Acknowledged::new();
-    for _ in 0..STEPS {
-        done.fetch_add(1, Ordering::Relaxed);
-        let outcome = match random.below(60) {
-            0 => db.flush(),
-            1 => db.compact_range(None, None),
-            2 => db.sync(),
-            3 => db.wait_idle(),
-            4..=6 => {
-                // Others write on: of this thread's keys it shows what this thread has written.
-                let options = IterOptions {
-                    start: Some(key(thread, 0)),
-                    end: Some(format!("{thread}0").into_bytes()),
-                    ..IterOptions::default()
-                };
-                db.iter(&options).map(|iter| {
-                    let found: tamarack::Result<Acknowledged> = iter.entries().collect();
-                    assert!(found.is_err() || found.unwrap() == kept, "thread {thread} misses a write");
-                })
-            }
-            _ => write_batch(db, thread, &mut random, &mut kept),
-        };
-        if let Err(error) = outcome {
-            assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
-            break;
-        }
-    }
-    kept
-}
-
-fn write_batch(db: &Db, thread: u64, random: &mut Random, kept: &mut Acknowledged) -> tamarack::Result<()> {
-    let (mut batch, mut after) = (WriteBatch::new(), kept.clone());
-    for _ in 0..random.pick(&[1, 1, 1, 7]) {
-        let key = key(thread, random.number() % 40);
-        // The longest ones fit neither a segment nor a memtable.
-        let len = if random.one_in(40) { 9000 } else { random.pick(&[8, 30, 100, 500, 3000]) };
-        if random.one_in(4) {
-            batch.delete(&key).unwrap();
-            after.remove(&key);
-        } else {
-            let value = random.bytes(len);
-            batch.put(&key, &value).unwrap();
-            after.insert(key, value);
-        }
-    }
-    db.write(&batch, &WriteOptions { sync: random.one_in(20) })?;
-    *kept = after;
-    Ok(())
-}
-
-/// One thread in the background has all flushes, seals, spares and compactions to do, each of which some writer
-/// waits for; and the database may be closed in the midst of it.
-#[test]
-fn nobody_waits_for_ever_with_tiny_limits_and_one_background_thread() {
-    let seeds = match number_from_environment("TAMARACK_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..12,
-    };
-    for seed in seeds {
-        let what = format!("TAMARACK_SEED={seed}");
-        let _watchdog = Watchdog::new(60, what.clone());
-        let mut random = Random::new(seed);
-        let options = Options {
-            background_threads: 1,
-            memtables_max: random.pick(&[2, 4]),
-            recovery_log_max: random.pick(&[8 << 10, 64 << 10]),
-            log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
-            ..tiny()
-        };
-        let closes_early = random.one_in(2);
-        let done = AtomicU64::new(0);
-        let directory = fast_directory();
-        let db = Db::open(directory.path(), options.clone()).unwrap();
-        let kept: Vec<Acknowledged> = std::thread::scope(|scope| {
-            let threads = (0..THREADS).map(|thread| {
-                let (db, done) = (&db, &done);
-                scope.spawn(move || do_anything(db, thread, seed, done))
-            });
-            let threads: Vec<_> = threads.collect();
-            if closes_early {
-                let enough = random.number() % (THREADS * STEPS);
-                while done.load(Ordering::Relaxed) < enough {
-                    std::thread::yield_now();
-                }
-                db.clone().close().unwrap();
-            }
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        if !closes_early {
-            db.clone().close().unwrap();
-        }
-        drop(db);
-        let db = common::open_when_released(directory.path(), &options).unwrap();
-        let expected: Acknowledged = kept.into_iter().flatten().collect();
-        assert!(content(&db) == expected, "{what}: something else than was acknowledged");
-        assert_clean(&db);
     }
 }

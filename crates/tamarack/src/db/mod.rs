@@ -380,7 +380,7 @@ impl Db {
     /// Waits until flushes and compactions have nothing left to do.
     ///
     /// # Errors
-    /// Why background work stopped.
+    /// Why background work stopped; `Closed` if the database was closed with work undone.
     pub fn wait_idle(&self) -> Result<()> {
         self.inner.cube.wait_idle()
     }

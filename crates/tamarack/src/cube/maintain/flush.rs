@@ -3,7 +3,7 @@
 use super::super::Cube;
 use super::super::state::Frozen;
 use super::{Seal, State};
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::{Arc, Ordering};
 use crate::index::version::{TableMeta, VersionEdit};
@@ -183,6 +183,9 @@ impl Cube {
                 drop(state);
                 self.schedule();
                 return Err(error);
+            }
+            if state.closing && !state.flushing {
+                return Err(Error::closed());
             }
             self.maintenance.changed.wait(&mut state);
         }

@@ -238,10 +238,10 @@ impl Cube {
         result
     }
 
-    /// Waits until no job runs and none is possible.
+    /// Waits until no job runs and none is possible. What a read-only cube has replayed is never flushed.
     ///
     /// # Errors
-    /// Why a job stopped, or why the cube is poisoned.
+    /// Why a job stopped, or why the cube is poisoned; `Closed` if it was closed with work undone.
     pub fn wait_idle(&self) -> Result<()> {
         self.retry_for_want_of_space();
         let space = self.space();
@@ -254,14 +254,21 @@ impl Cube {
             if let Some(error) = stopped.or(state.collection_stopped.as_ref()) {
                 return Err(error.clone());
             }
-            if !state.is_busy() && state.seals.is_empty() && self.current.peek().frozen.is_empty() {
-                return Ok(());
+            if !state.is_busy() {
+                let done = state.seals.is_empty() && self.current.peek().frozen.is_empty();
+                if done || self.options.read_only {
+                    return Ok(());
+                }
+                if state.closing {
+                    return Err(Error::closed());
+                }
             }
             self.maintenance.changed.wait(&mut state);
         }
     }
 
-    /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet.
+    /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for
+    /// jobs that will not run any more is woken, to find the cube closed.
     pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
         self.maintenance.cancelled.store(true, Ordering::Relaxed);
         let mut state = self.maintenance.state.lock();
@@ -269,6 +276,7 @@ impl Cube {
         while state.is_busy() {
             self.maintenance.changed.wait(&mut state);
         }
+        self.maintenance.changed.notify_all();
         std::mem::take(&mut state.seals)
     }
 
