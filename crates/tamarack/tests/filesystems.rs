@@ -5,6 +5,7 @@
 //! the machine does not permit that, the test says so in one line, and why.
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::unwrap_used,
     reason = "tests prepare and inspect the real world"
 )]
@@ -360,7 +361,8 @@ fn a_directory_that_may_not_be_written_is_named_and_can_be_read() {
     }
     // Nothing is forbidden to root: somebody else has to try, with a program that may be reached.
     let copy = place.path().join("program");
-    std::fs::copy(&program, &copy).unwrap();
+    // Not by this process: another thread may start a child meanwhile, which would hold the copy open for writing.
+    run("cp", &[program.to_str().unwrap(), copy.to_str().unwrap()]).unwrap();
     program = copy;
     chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
