@@ -239,7 +239,8 @@ fn nobody_waits_for_ever_when_the_disk_is_full_for_a_while() {
         let ledgers = world.work(&[ErrorKind::NoSpace], |db| {
             faults.set_quota(Some(faults.space_used() + room));
             // As long as it takes to be refused some times; every other thread may have been, and have ended.
-            let mut puts = (0..2000).map(|_| db.put(b"other", &[1; 3000]));
+            let put = |number| db.put(format!("other{number}").as_bytes(), &[1; 3000]);
+            let mut puts = (0..2000).map(put);
             let refused = (0..10).filter(|_| puts.any(|put| put.is_err())).count();
             faults.set_quota(None);
             assert_eq!(refused, 10, "the disk is never full");
@@ -257,6 +258,7 @@ fn nobody_waits_for_work_that_a_close_has_left_undone() {
     db.put(b"key", b"value").unwrap();
     world.faults.inject(Fault::on(Call::Create).path_ending(".table").errno(ENOSPC).for_ever());
     assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+    assert!(db.stats().warnings.iter().any(|warning| warning.contains("could not be flushed")));
     let closed = db.clone().close();
     assert!(closed.is_ok(), "the log takes no more space: {closed:?}");
     assert_eq!(db.wait_idle().unwrap_err().kind(), ErrorKind::Closed);
