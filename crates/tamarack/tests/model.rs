@@ -22,8 +22,8 @@ use common::{
     open_when_released,
 };
 use tamarack::{
-    Bytewise, Codec, Comparator, Db, GcGoal, GcPolicy, Iter, IterOptions, LogMode, Options, ReadOptions,
-    Snapshot, WriteBatch, WriteOptions,
+    Bytewise, Codec, Comparator, Db, ErrorKind, GcGoal, GcPolicy, Iter, IterOptions, LogMode, Options,
+    ReadOptions, Snapshot, WriteBatch, WriteOptions,
 };
 
 const SECONDS: u64 = 20;
@@ -295,7 +295,7 @@ impl World {
             self.model.write(&key, None);
         } else {
             let value = self.value();
-            self.db().put_with(&key, &value, &options).unwrap();
+            self.write(|db| db.put_with(&key, &value, &options));
             self.model.write(&key, Some(value));
         }
     }
@@ -313,7 +313,19 @@ impl World {
                 self.model.write(&key, Some(value));
             }
         }
-        self.db().write(&batch, &WriteOptions { sync: self.random.clone().one_in(10) }).unwrap();
+        let options = WriteOptions { sync: self.random.clone().one_in(10) };
+        self.write(|db| db.write(&batch, &options));
+    }
+
+    /// Writes; if readers hold so much that writes are refused, they are dropped, and it is tried again.
+    fn write(&mut self, write: impl Fn(&Db) -> tamarack::Result<()>) {
+        let refused = |error: &tamarack::Error| error.kind() == ErrorKind::NoSpace;
+        if write(self.db()).inspect_err(|error| assert!(refused(error), "{error}")).is_err() {
+            self.walkers.clear();
+            self.snapshots.clear();
+            self.db().wait_idle().unwrap();
+            write(self.db()).unwrap();
+        }
     }
 
     fn moment(&mut self) -> (Option<Snapshot>, u64) {

@@ -114,6 +114,11 @@ impl Error {
         Self::new(ErrorKind::ReadOnly, message.into())
     }
 
+    /// There is no space for more; the message says what would make some.
+    pub fn no_space(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NoSpace, message.into())
+    }
+
     /// The database is closing.
     pub fn closed() -> Self {
         Self::new(ErrorKind::Closed, "the database is being closed".into())

@@ -133,6 +133,12 @@ impl Cube {
         options: &WriteOptions,
     ) -> Result<()> {
         self.check_may_write()?;
+        // Deletions make room: they get in.
+        if self.throttle.refuses()
+            && entries.clone().any(|entry| matches!(entry.operation, Operation::Put { .. }))
+        {
+            self.check_space()?;
+        }
         let need = self.measure(entries.clone())?;
         let wait = self.throttle.admit(need.log_bytes, || self.env.clock.monotonic());
         if !wait.is_zero() {

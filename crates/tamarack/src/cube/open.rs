@@ -3,7 +3,7 @@
 use super::collect::Collector;
 use super::durability::Durability;
 use super::health::Health;
-use super::maintain::{Maintenance, Seal};
+use super::maintain::{Maintenance, Seal, watch};
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::replay::{Refilled, Replay};
@@ -92,6 +92,9 @@ impl Cube {
         });
         if cube.options.paranoid_checks {
             cube.check_everything()?;
+        }
+        if !cube.options.read_only {
+            watch(&cube.env, Arc::downgrade(&cube))?;
         }
         cube.schedule();
         Ok(cube)

@@ -2,7 +2,8 @@
 //!
 //! The contract ([`Options::max_space_amplification`](crate::Options)): bytes on disk stay below that many times the
 //! live bytes of keys and values, plus a fixed slack. Deciding is pure: [`Space`] is what is known, its methods say
-//! what to do. First collections run; as the slack is used up, writers are slowed down, smoothly.
+//! what to do. First collections run; as the slack is used up, writers are slowed down, smoothly; if readers
+//! hold on to more files than there is alive, they are refused.
 //!
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Cube;
 use super::state::ReadState;
+use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
@@ -63,10 +65,25 @@ impl Space {
     }
 
     /// How much of the slack is used, from 0 to 1: then writers should hardly write. The worse of garbage, to which
-    /// half of it is given, and of all space.
+    /// half of it is given, and of all space but what only waits for readers: slower writers would not free it.
     pub fn debt(&self) -> f64 {
         let share = |bytes: u64, of: u64| bytes.saturating_sub(self.goal) as f64 / of.max(1) as f64;
-        share(self.used(), self.slack / 2).max(share(self.disk, self.slack))
+        share(self.used(), self.slack / 2).max(share(self.disk - self.leaving.min(self.disk), self.slack))
+    }
+
+    /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
+    pub fn is_exhausted(&self) -> bool {
+        self.leaving > self.live + self.slack
+    }
+
+    /// The refusal.
+    pub fn exhausted(&self) -> Error {
+        Error::no_space(format!(
+            "the database takes {} bytes on disk for {} live ones, which is more than max_space_amplification and its \
+             slack allow, and {} of them are in files that only readers still need: drop iterators that were begun \
+             long ago, or raise max_space_amplification",
+            self.disk, self.live, self.leaving
+        ))
     }
 
     /// Whether collections should run.
@@ -176,6 +193,19 @@ impl Cube {
         }
     }
 
+    /// Looks whether space is still exhausted.
+    ///
+    /// # Errors
+    /// `NoSpace` if it is.
+    pub(super) fn check_space(&self) -> Result<()> {
+        let space = self.space();
+        if space.is_exhausted() {
+            return Err(space.exhausted());
+        }
+        self.throttle.refuse(false);
+        Ok(())
+    }
+
     /// Bytes of the files of `state`.
     fn disk_bytes(&self, state: &ReadState) -> u64 {
         let version = &state.version;
@@ -212,7 +242,8 @@ impl Cube {
         };
         let mut flushed = 0;
         for (level, table) in missing {
-            let hidden = self.index.estimate_hidden(&version, level, table, &snapshots).unwrap_or_default();
+            let hidden = self.index.estimate_hidden(&version, level, table, &snapshots, &*self.reader);
+            let hidden = hidden.unwrap_or_default();
             flushed += if level == 0 { hidden.values().sum::<u64>() } else { 0 };
             self.hidden.known.lock().tables.insert(table.id, hidden);
         }
@@ -241,6 +272,10 @@ mod tests {
         let debt = |disk, reserved| space(disk, reserved).debt();
         assert_eq!([debt(130, 0), debt(150, 0), debt(170, 0)], [0.0, 0.5, 1.0]);
         assert_eq!([debt(150, 20), debt(170, 40), debt(210, 80)], [0.25, 0.5, 1.0], "all space counts half");
+        assert_eq!(Space { leaving: 80, ..space(210, 0) }.debt(), 0.0, "readers hold it");
+        let held = |leaving| Space { leaving, ..space(400, 0) };
+        assert!(!held(180).is_exhausted() && held(181).is_exhausted());
+        assert_eq!(held(181).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
     }

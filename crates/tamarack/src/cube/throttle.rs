@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::base::sync::{AtomicU64, Mutex, Ordering};
+use crate::base::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// Debt below which writers are not slowed down at all.
 const DEBT_FREE: f64 = 0.5;
@@ -33,6 +33,7 @@ pub struct Throttle {
     /// The rate in bytes a second; 0 when writers are not limited.
     rate: AtomicU64,
     bucket: Mutex<Bucket>,
+    refuses: AtomicBool,
     waits: AtomicU64,
     waited_nanos: AtomicU64,
 }
@@ -48,6 +49,16 @@ impl Throttle {
     pub fn set_debt(&self, debt: f64) {
         let rate = rate_for_debt(debt).map_or(0, |rate| rate as u64);
         self.rate.store(rate, Ordering::Relaxed);
+    }
+
+    /// Whether space was exhausted when somebody looked last: a writer should look again before it writes.
+    pub fn refuse(&self, exhausted: bool) {
+        self.refuses.store(exhausted, Ordering::Relaxed);
+    }
+
+    /// What [`refuse`](Self::refuse) was told.
+    pub fn refuses(&self) -> bool {
+        self.refuses.load(Ordering::Relaxed)
     }
 
     /// Takes `bytes` tokens at time `now`; returns how long the caller must wait for them, usually zero.

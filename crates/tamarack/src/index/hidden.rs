@@ -8,6 +8,7 @@ use crate::base::ids::{SegmentId, Sequence, TableId};
 use crate::base::keys::{split_internal_key, trailer_sequence};
 use crate::base::limits::LEVELS;
 use crate::base::pointer::ValuePointer;
+use crate::base::segment::Relocate;
 
 use super::cache::TableCache;
 use super::compact::stripe;
@@ -65,14 +66,21 @@ pub fn is_hidden(
     Ok(false)
 }
 
-/// Places of a table from which its keys are sampled, and keys taken at each, so far apart.
-const SAMPLE_PLACES: usize = 256;
-const SAMPLES_AT_PLACE: usize = 16;
-const SAMPLE_DISTANCE: usize = 3;
+/// Whether the record to which `pointer` leads has not been left behind.
+fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -> Result<bool> {
+    match version.segments().relocation_table(pointer.segment) {
+        Some(table) => Ok(relocate.relocate(table, pointer)?.is_some()),
+        None => Ok(true),
+    }
+}
+
+/// Keys that are sampled of a table, at least, if it has so many.
+const SAMPLES: u64 = 8192;
 
 impl Index {
     /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`
-    /// hides from every reader: some of its keys are looked up in the tables below it.
+    /// hides from every reader: some of its keys are looked up in the tables below it. Records that garbage collection
+    /// has left behind do not count any more; `relocate` knows them.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
@@ -82,33 +90,32 @@ impl Index {
         level: u8,
         table: &TableMeta,
         snapshots: &[Sequence],
+        relocate: &dyn Relocate,
     ) -> Result<BTreeMap<SegmentId, u64>> {
         let reader = self.tables.get(table.id)?;
         let mut cursor = TableReader::cursor(&reader, false);
         let mut sampled = 0_u64;
         let mut hidden: BTreeMap<SegmentId, u64> = BTreeMap::new();
-        for place in reader.spread(SAMPLE_PLACES)? {
-            cursor.seek(&place)?;
-            for _ in 0..SAMPLES_AT_PLACE {
-                if !cursor.valid() {
-                    break;
-                }
+        let distance = (table.entries / SAMPLES).max(1);
+        cursor.seek_to_first()?;
+        for entry in 0_u64.. {
+            if !cursor.valid() {
+                break;
+            }
+            if entry % distance == 0 {
+                sampled += 1;
                 let (user_key, trailer) =
                     split_internal_key(cursor.key()).expect("cursors refuse keys without a trailer");
                 let sequence = trailer_sequence(trailer);
-                sampled += 1;
-                if let Some(pointer) =
-                    self.hidden_below(version, (level, table.id), user_key, sequence, snapshots)?
+                let hides = self.hidden_below(version, (level, table.id), user_key, sequence, snapshots)?;
+                if let Some(pointer) = hides
+                    && is_there(version, pointer, relocate)?
                 {
                     let record = self.options.table.record_overhead + user_key.len() as u64;
                     *hidden.entry(pointer.segment).or_default() += record + u64::from(pointer.stored_len);
                 }
-                for _ in 0..SAMPLE_DISTANCE {
-                    if cursor.valid() {
-                        cursor.next()?;
-                    }
-                }
             }
+            cursor.next()?;
         }
         let scale = |bytes: u64| u128::from(bytes) * u128::from(table.entries) / u128::from(sampled.max(1));
         hidden.values_mut().for_each(|bytes| *bytes = scale(*bytes) as u64);

@@ -21,7 +21,7 @@ impl Candidate {
     /// as long as the segment has been there, over bytes read and written.
     fn benefit(&self) -> f64 {
         let alive = self.live_share();
-        (1.0 - alive) * self.age.max(1) as f64 / (1.0 + alive)
+        (1.0 - alive) * (self.age.max(1) as f64).sqrt() / (1.0 + alive)
     }
 
     /// The part of it that is alive; all of nothing.

@@ -16,6 +16,9 @@
 mod collect;
 mod compact;
 mod flush;
+mod idle;
+
+pub use idle::watch;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -179,21 +179,6 @@ impl TableReader {
         }))
     }
 
-    /// Up to `places` internal keys, spread evenly over the table; the first is before everything in it.
-    ///
-    /// # Errors
-    /// `Corruption`.
-    pub fn spread(&self, places: usize) -> Result<Vec<Vec<u8>>> {
-        let slots = self.top.restarts();
-        let damaged = |damage| self.source.damaged(self.footer.top_index.offset, damage);
-        let mut keys = vec![self.properties.smallest.clone()];
-        for slot in (0..slots.saturating_sub(1)).step_by(slots.div_ceil(places.max(1)).max(1)) {
-            keys.push(self.top.index_entry(slot).map_err(damaged)?.0.to_internal_key());
-        }
-        keys.truncate(places.max(1));
-        Ok(keys)
-    }
-
     /// For every segment of the log that entries point into, the offsets of the records, in ascending order.
     pub fn references(&self) -> Result<ReferenceReader<'_>> {
         if self.footer.references == BlockHandle::default() {

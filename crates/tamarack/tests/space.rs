@@ -1,0 +1,106 @@
+//! The bound on space: overwrites settle below it, and deletions give their space back without any call.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Random, Watchdog, assert_clean, fast_directory};
+use tamarack::{Db, GcPolicy, Options};
+
+const KEYS: u32 = 4000;
+
+/// Small segments, so that the slack of a few of them is small, too.
+fn options() -> Options {
+    Options {
+        segment_bytes_max: 64 << 10,
+        memtable_bytes: 256 << 10,
+        recovery_log_max: 4 << 20,
+        table_bytes_max: 64 << 10,
+        level_bytes_base: 256 << 10,
+        ..Options::default()
+    }
+}
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+/// A value that its key and its round determine.
+fn value(number: u32, round: u32) -> Vec<u8> {
+    Random::new(u64::from(number) << 32 | u64::from(round)).bytes(900)
+}
+
+fn load(db: &Db) {
+    for number in 0..KEYS {
+        db.put(&key(number), &value(number, 0)).unwrap();
+    }
+}
+
+#[test]
+fn overwrites_settle_below_the_bound() {
+    let _watchdog = Watchdog::new(120, "overwriting");
+    let root = fast_directory();
+    let db = Db::open(root.path().join("db"), options()).unwrap();
+    load(&db);
+    let mut random = Random::new(1);
+    let mut rounds = vec![0; KEYS as usize];
+    for round in 1..5 * KEYS {
+        let number = random.below(KEYS as usize) as u32;
+        rounds[number as usize] = round;
+        db.put(&key(number), &value(number, round)).unwrap();
+    }
+    db.wait_idle().unwrap();
+    let stats = db.stats();
+    assert!(stats.collected_segments > 0 && stats.hidden_records > 0, "{stats:?}");
+    let live = u64::from(KEYS) * 904;
+    assert!(stats.disk_bytes < live * 13 / 10 + 8 * (64 << 10), "{} bytes on disk", stats.disk_bytes);
+    for (number, round) in (0..).zip(rounds) {
+        assert_eq!(db.get(&key(number)).unwrap(), Some(value(number, round)), "key {number}");
+    }
+    assert_clean(&db);
+}
+
+#[test]
+fn deletions_give_their_space_back_while_nothing_happens() {
+    let _watchdog = Watchdog::new(60, "giving space back");
+    let root = fast_directory();
+    let db = Db::open(root.path().join("db"), options()).unwrap();
+    load(&db);
+    let mut random = Random::new(2);
+    let deleted: Vec<u32> = (0..KEYS).filter(|_| random.one_in(2)).collect();
+    for &number in &deleted {
+        db.delete(&key(number)).unwrap();
+    }
+    let live = u64::from(KEYS - deleted.len() as u32) * 904;
+    // The watchdog ends this if it never comes about.
+    while db.stats().disk_bytes > live * 13 / 10 + 8 * (64 << 10) {
+        std::thread::yield_now();
+    }
+    for number in 0..KEYS {
+        let expected = deleted.binary_search(&number).is_err().then(|| value(number, 0));
+        assert_eq!(db.get(&key(number)).unwrap(), expected, "key {number}");
+    }
+    assert_clean(&db);
+}
+
+#[test]
+fn nothing_is_collected_where_that_is_wished() {
+    let root = fast_directory();
+    for (options, paused) in [(Options { gc: GcPolicy::Off, ..options() }, false), (options(), true)] {
+        let db = Db::open(root.path().join(paused.to_string()), options).unwrap();
+        if paused {
+            db.pause_gc();
+        }
+        load(&db);
+        load(&db);
+        for number in (0..KEYS).step_by(2) {
+            db.put(&key(number), b"short").unwrap();
+        }
+        db.wait_idle().unwrap();
+        assert_eq!(db.stats().collections, 0);
+        if paused {
+            db.resume_gc().unwrap();
+            db.resume_gc().expect_err("it is not paused any more");
+        }
+        assert_clean(&db);
+    }
+}
