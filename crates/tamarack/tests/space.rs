@@ -1,5 +1,9 @@
 //! The bound on space: overwrites settle below it, and deletions give their space back without any call.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
 
 mod common;
 
