@@ -4,6 +4,7 @@
 //! - every call is counted by kind and by file, so a test can assert what an operation costs;
 //! - a [`Fault`] makes chosen calls fail, once or for ever;
 //! - a quota makes the disk run full;
+//! - a watcher sees each call before it is made, and may look at the files then, or keep it waiting;
 //! - single calls can be declared unsupported, which forces the engine's fallbacks.
 //!
 //! Clock, randomness and threads pass through. Writes through a mapping are memory accesses: they are neither
@@ -21,6 +22,7 @@ use self::files::FaultFs;
 pub use self::rule::Fault;
 use self::rule::{Failure, Verdict};
 use self::space::Space;
+use self::watch::Watch;
 use super::Env;
 use crate::base::sync::{Arc, Mutex};
 
@@ -28,6 +30,7 @@ mod counts;
 mod files;
 mod rule;
 mod space;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -132,6 +135,7 @@ impl FaultEnv {
 pub struct Faults {
     state: Mutex<State>,
     space: Space,
+    watch: Watch,
 }
 
 #[derive(Debug, Default)]
@@ -200,8 +204,20 @@ impl Faults {
         self.space.used()
     }
 
+    /// Calls `watcher` before each call from now on, failed ones included, on the thread that makes it. No lock is
+    /// held meanwhile, so it may take its time, look at the files, or wait for another thread.
+    pub fn watch(&self, watcher: impl Fn(Call, &Path) + Send + Sync + 'static) {
+        self.watch.begin(Arc::new(watcher));
+    }
+
+    /// Ends the watch. A call that is being watched goes on being so.
+    pub fn unwatch(&self) {
+        self.watch.end();
+    }
+
     /// Counts a call and says what shall become of it.
     fn judge(&self, call: Call, path: &Path) -> Verdict {
+        self.watch.show(call, path);
         let mut state = self.state.lock();
         state.counts.add_call(call, path);
         if state.unsupported.contains(&call) {

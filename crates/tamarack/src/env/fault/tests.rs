@@ -63,6 +63,27 @@ fn calls_and_bytes_are_counted_by_file() -> io::Result<()> {
 }
 
 #[test]
+fn a_watcher_sees_each_call_before_it_is_made() -> io::Result<()> {
+    let world = World::new();
+    let log = world.create("1.vlog");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&seen);
+    world.faults.watch(move |call, path| {
+        let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        notes.lock().push((call, len));
+    });
+    log.write_at(b"four", 0)?;
+    log.sync_data()?;
+    world.faults.inject(Fault::on(Call::Write));
+    log.write_at(b"five", 4).expect_err("injected");
+    world.faults.unwatch();
+    log.sync_data()?;
+    let expected = [(Call::Write, 0), (Call::SyncData, 4), (Call::Write, 4)];
+    assert_eq!(*seen.lock(), expected);
+    Ok(())
+}
+
+#[test]
 fn a_fault_strikes_the_chosen_call_once() -> io::Result<()> {
     let world = World::new();
     let log = world.create("1.vlog");
