@@ -139,7 +139,9 @@ impl Index {
         is_hidden(&self.tables, &collection.version, above, user_key, sequence, snapshots)
     }
 
-    /// Those of `offsets`, of records of `segment`, to which an entry points that is not hidden.
+    /// Those of `offsets`, of records of `segment`, to which an entry points that is not hidden. The newer version may
+    /// have come to stand in the same table since the record was left behind: a compaction that began under a snapshot
+    /// keeps both, though the snapshot may be gone before it ends.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
@@ -150,7 +152,7 @@ impl Index {
         offsets: &HashSet<u32>,
     ) -> Result<Vec<u32>> {
         let mut visible = Vec::new();
-        for (level, meta) in version.tables() {
+        for (_, meta) in version.tables() {
             if meta.references.iter().all(|reference| reference.segment != segment) {
                 continue;
             }
@@ -164,9 +166,8 @@ impl Index {
                     && pointer.segment == segment
                     && offsets.contains(&pointer.offset)
                 {
-                    let above = Above::Table(level, meta.id);
                     let sequence = trailer_sequence(trailer);
-                    if !is_hidden(&self.tables, version, above, user_key, sequence, &[])? {
+                    if !is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &[])? {
                         visible.push(pointer.offset);
                     }
                 }

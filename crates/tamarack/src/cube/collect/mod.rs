@@ -34,7 +34,8 @@
 //! and no running compaction may come to ([`InProgress::reaches`](crate::index)).
 //! *A hidden record is left behind while a table still points to it.* Reads never follow that pointer; a compaction
 //! that meets it drops the entry, but only after it has seen the newer version itself. Otherwise it fails:
-//! a record that is missing without reason is damage, never a dropped key.
+//! a record that is missing without reason is damage, never a dropped key. One that began under a snapshot that is gone
+//! by then keeps both versions, in one table: there the newer one still comes first.
 //! *All references to a victim die while it is collected.* Its copies are dead on arrival and are dropped like any
 //! dead segment.
 //! *Two collections.* No two share a victim, and outputs are victims only after their edit.

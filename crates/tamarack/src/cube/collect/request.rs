@@ -26,6 +26,8 @@ impl Cube {
                 "a goal of garbage collection is bytes on disk for each live byte: it is at least 1",
             ));
         }
+        // Nothing is known of the tables that were there when the cube was opened, unless one has come since.
+        self.estimate_hidden(None);
         let mut total = GcReport::default();
         loop {
             let reached = matches!(goal, GcGoal::Until(ratio) if self.space().amplification() <= ratio);
