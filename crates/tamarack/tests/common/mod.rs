@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tamarack::{Db, ErrorKind, IterOptions, Options};
 
+pub mod garbage;
+
 /// Random numbers that a seed determines.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
