@@ -1,0 +1,269 @@
+//! Damage and garbage collection: a victim that is damaged where something is alive is kept and left alone, damage to
+//! what is dead does not matter, and damage to a cold segment gives errors that name it, never a wrong value or a
+//! missing key.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use common::garbage::{
+    COLD_FIRST, Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, fill,
+    half_dead, key, quiet, segment_name, value, walk,
+};
+use common::{Watchdog, file_names};
+use tamarack::testing::EIO;
+use tamarack::testing::{Call, Fault};
+use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, IterOptions, Options, ReadOptions};
+
+/// Bytes of a record before its key.
+const RECORD_HEADER_BYTES: usize = 24;
+const SEGMENT_HEADER_BYTES: usize = 80;
+const FOOTER_TRAILER_BYTES: usize = 32;
+
+/// Flips a bit of byte `at` of `file`.
+fn flip(file: &Path, at: usize) {
+    let mut bytes = std::fs::read(file).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(file, bytes).unwrap();
+}
+
+/// The name of the file that holds the value of `number` of `round`, and where its record begins in it.
+fn find_record(place: &Place, number: usize, round: usize) -> (String, usize) {
+    let record = [key(number), value(number, round)].concat();
+    let found = file_names(&place.path()).into_iter().find_map(|name| {
+        let bytes = std::fs::read(place.path().join(&name)).unwrap();
+        let at = bytes.windows(record.len()).position(|window| window == record)?;
+        Some((name, at - RECORD_HEADER_BYTES))
+    });
+    found.unwrap_or_else(|| panic!("no file has the value of {number} of round {round}"))
+}
+
+fn named(error: &Error) -> (String, u64) {
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    let place = error.as_corruption().expect("a corruption has a place");
+    (place.file.file_name().unwrap().to_str().unwrap().to_owned(), place.offset)
+}
+
+/// Collects all that can be, beside the segments that are found damaged; returns why they are.
+fn gc_around(db: &Db) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for _ in 0..10 {
+        match db.gc(GcGoal::Until(1.0)) {
+            Ok(_) => return errors,
+            Err(error) => errors.push(error),
+        }
+    }
+    panic!("the same segment is tried over and over: {errors:?}");
+}
+
+#[test]
+fn a_victim_that_is_damaged_where_it_is_alive_is_kept_and_the_others_are_collected() {
+    // Odd keys are alive in the segments that half_dead() leaves; each byte of a record is guarded.
+    let record_len = RECORD_HEADER_BYTES + key(0).len() + value(0, 0).len();
+    for at in (0..record_len).step_by(5) {
+        let what = format!("byte {at}");
+        let place = Place::new(quiet());
+        let db = place.open();
+        let mut model = half_dead(&db);
+        db.close().unwrap();
+        let (file, record) = find_record(&place, 71, 0);
+        flip(&place.path().join(&file), record + at);
+        let db = place.open();
+        let errors = gc_around(&db);
+        assert_eq!(errors.len(), 1, "{what}: {errors:?}");
+        assert_eq!(named(&errors[0]), (file.clone(), record as u64), "{what}: {}", errors[0]);
+        let quarantined = db.stats().quarantined_segments;
+        assert_eq!(
+            quarantined.iter().map(|&id| segment_name(id)).collect::<Vec<_>>(),
+            std::slice::from_ref(&file),
+            "{what}"
+        );
+        assert!(db.stats().warnings.iter().any(|warning| warning.contains(&file)), "{what}");
+        assert!(place.path().join(&file).exists() && !cold_files(&place.path()).is_empty(), "{what}");
+        assert_no_orphans(&db, &place.path(), &what);
+
+        assert_eq!(named(&db.get(&key(71)).unwrap_err()), (file.clone(), record as u64), "{what}");
+        fill(&db, &mut model, (0..KEYS).step_by(3), 7);
+        db.flush().unwrap();
+        assert!(db.gc(GcGoal::Until(1.0)).unwrap().segments > 0, "{what}: others are collected");
+        for (key, value) in model.iter().filter(|(found, _)| **found != key(71)) {
+            assert_eq!(db.get(key).unwrap().as_ref(), Some(value), "{what}");
+        }
+        let problems = db.check(CheckLevel::Values).problems;
+        assert!(
+            !problems.is_empty() && problems.iter().all(|error| named(error).0 == file),
+            "{what}: {problems:?}"
+        );
+
+        // Once nobody wants the record any more, the segment goes as any other.
+        fill(&db, &mut model, [71], 8);
+        db.compact_range(None, None).unwrap();
+        db.close().unwrap();
+        let db = place.open();
+        assert_eq!(db.stats().quarantined_segments, [0; 0], "{what}: it may be tried again");
+        assert_eq!(gc_around(&db).len(), 0, "{what}");
+        assert_holds(&db, &model, &what);
+        assert!(!place.path().join(&file).exists(), "{what}");
+    }
+}
+
+#[test]
+fn damage_to_what_is_dead_goes_with_it() {
+    let place = Place::new(quiet());
+    let db = place.open();
+    let mut model = half_dead(&db);
+    fill(&db, &mut model, [73], 2);
+    db.flush().unwrap();
+    db.close().unwrap();
+    // Dead by a compaction, and hidden by level 0.
+    let mut damaged = BTreeSet::new();
+    for number in [70, 73] {
+        let (file, record) = find_record(&place, number, 0);
+        let value_at = record + RECORD_HEADER_BYTES + key(number).len();
+        flip(&place.path().join(&file), value_at + 9);
+        damaged.insert(file);
+    }
+    let db = place.open();
+    let problems = db.check(CheckLevel::Values).problems;
+    assert_eq!(problems.iter().map(|error| named(error).0).collect::<BTreeSet<_>>(), damaged);
+    let done = db.gc(GcGoal::Until(1.0)).unwrap();
+    assert!(done.hidden == 1 && done.records > 0, "{done:?}");
+    assert_holds(&db, &model, "collected");
+    assert_eq!(db.stats().quarantined_segments, [0; 0]);
+}
+
+/// A database one of whose cold segments nearly all reads of some keys need; the name of its file.
+fn collected() -> (Place, Content, String) {
+    let place = Place::new(quiet());
+    let db = place.open();
+    let model = half_dead(&db);
+    db.gc(GcGoal::Until(1.0)).unwrap();
+    assert!(db.stats().moved_segments > 0);
+    let most = db.stats().segments.into_iter().filter(|segment| segment.id >= COLD_FIRST);
+    let most = most.max_by_key(|segment| segment.live_bytes).unwrap();
+    db.close().unwrap();
+    (place, model, segment_name(most.id))
+}
+
+/// Reads everything in every way: it is right, or an error that names `file`. How many keys gave an error.
+fn assert_right_or_named(db: &Db, model: &Content, file: &str, what: &str) -> usize {
+    let mut errors = 0;
+    let keys: Vec<_> = model.keys().collect();
+    for (key, together) in keys.iter().zip(db.multi_get(&keys, &ReadOptions::default())) {
+        let alone = db.get(key);
+        assert_eq!(alone.is_err(), together.is_err(), "{what}");
+        for outcome in [alone, together] {
+            match outcome {
+                Ok(found) => assert_eq!(found.as_ref(), Some(&model[*key]), "{what}"),
+                Err(error) => {
+                    assert_eq!(named(&error).0, file, "{what}: {error}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    for backward in [false, true] {
+        match walk(db, &IterOptions::default(), backward) {
+            Ok(found) => assert!(errors == 0 && found.len() == model.len(), "{what}"),
+            Err(error) => assert!(errors > 0 && named(&error).0 == file, "{what}: {error}"),
+        }
+    }
+    errors / 2
+}
+
+#[test]
+fn every_byte_of_a_cold_segment_is_guarded() {
+    let (place, model, file) = collected();
+    let whole = std::fs::read(place.path().join(&file)).unwrap();
+    let trailer = whole.len() - FOOTER_TRAILER_BYTES;
+    let records_end = u64::from_le_bytes(whole[trailer..trailer + 8].try_into().unwrap()) as usize;
+    let mut affected = [0; 3];
+    for at in (0..whole.len()).filter(|at| at % 3 == 0 || *at + 60 > records_end) {
+        let what = format!("byte {at} of {} of {file}", whole.len());
+        let _watchdog = Watchdog::new(30, what.clone());
+        flip(&place.path().join(&file), at);
+        let db = place.open();
+        let errors = assert_right_or_named(&db, &model, &file, &what);
+        let region = usize::from(at >= SEGMENT_HEADER_BYTES) + usize::from(at >= records_end);
+        affected[region] += errors;
+        let problems = db.check(CheckLevel::Values).problems;
+        assert!(!problems.is_empty(), "{what}: the check finds nothing");
+        assert!(problems.iter().all(|error| named(error).0 == file), "{what}: {problems:?}");
+        db.close().unwrap();
+        let paranoid = Options { paranoid_checks: true, ..quiet() };
+        assert_eq!(named(&place.try_open(&paranoid).unwrap_err()).0, file, "{what}");
+        std::fs::write(place.path().join(&file), &whole).unwrap();
+    }
+    assert!(affected[0] > 0 && affected[1] > 0, "header, records: {affected:?}");
+    assert_eq!(affected[2], 0, "no read needs the footer");
+    assert_holds(&place.open(), &model, "repaired");
+}
+
+#[test]
+fn a_damaged_relocation_table_is_an_error_and_never_a_missing_key() {
+    let (place, mut model, file) = collected();
+    let whole = std::fs::read(place.path().join(&file)).unwrap();
+    let trailer = whole.len() - FOOTER_TRAILER_BYTES;
+    let records_end = u64::from_le_bytes(whole[trailer..trailer + 8].try_into().unwrap()) as usize;
+    flip(&place.path().join(&file), records_end - 1);
+    let db = place.open();
+    let errors = assert_right_or_named(&db, &model, &file, "a relocation table");
+    assert!(errors > 0, "some keys are read by the table");
+    // The segment is left alone when it is its turn; a compaction that needs the table fails and drops nothing.
+    fill(&db, &mut model, (0..KEYS).step_by(3), 5);
+    db.flush().unwrap();
+    let found = gc_around(&db);
+    assert!(found.len() == 1 && named(&found[0]).0 == file, "{found:?}");
+    let quarantined: Vec<_> = db.stats().quarantined_segments.into_iter().map(segment_name).collect();
+    assert_eq!(quarantined, std::slice::from_ref(&file));
+    assert_eq!(named(&db.compact_range(None, None).unwrap_err()).0, file);
+    let left = assert_right_or_named(&db, &model, &file, "a relocation table, later");
+    assert!(left > 0 && left < errors, "{left} of {errors}: some have newer versions elsewhere");
+    fill(&db, &mut model, (0..KEYS).step_by(2), 6);
+    drop(db);
+    std::fs::write(place.path().join(&file), &whole).unwrap();
+    assert_holds(&place.open(), &model, "repaired");
+}
+
+#[test]
+fn a_missing_cold_segment_is_named() {
+    let (place, model, file) = collected();
+    let whole = std::fs::read(place.path().join(&file)).unwrap();
+    std::fs::remove_file(place.path().join(&file)).unwrap();
+    match place.try_open(&quiet()) {
+        Err(error) => assert_eq!(named(&error).0, file),
+        Ok(db) => {
+            assert!(assert_right_or_named(&db, &model, &file, "missing") > 0);
+            assert_eq!(named(&db.check(CheckLevel::Structure).problems[0]).0, file);
+        }
+    }
+    for len in [0, 40, SEGMENT_HEADER_BYTES, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(place.path().join(&file), &whole[..len]).unwrap();
+        match place.try_open(&quiet()) {
+            Err(error) => assert_eq!(named(&error).0, file, "{len}"),
+            Ok(db) => {
+                assert_right_or_named(&db, &model, &file, "cut");
+                let problems = db.check(CheckLevel::Structure).problems;
+                assert!(problems.iter().any(|error| named(error).0 == file), "{len}: {problems:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_for_a_moment_is_not_in_quarantine() {
+    let place = Place::new(quiet());
+    let db = place.open();
+    let model = half_dead(&db);
+    place.faults.inject(Fault::on(Call::Read).path_ending(".vlog").errno(EIO));
+    assert_eq!(db.gc(GcGoal::Once).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(db.stats().quarantined_segments, [0; 0]);
+    assert!(db.gc(GcGoal::Once).unwrap().segments > 0);
+    assert_holds_at(&db, &model, &ReadOptions::default(), "read again");
+}
