@@ -21,8 +21,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use common::garbage::assert_no_orphans;
 use common::{Random, Watchdog, assert_clean, content, fast_directory, tiny};
-use tamarack::{Codec, Db, LogMode, Options, WriteBatch, WriteOptions};
+use tamarack::{Codec, Db, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
 
 const CYCLES: u64 = 200;
 const DIRECTORY: &str = "TAMARACK_KILL_DIRECTORY";
@@ -37,6 +38,9 @@ fn options(seed: u64) -> Options {
         segment_bytes_max: random.pick(&[4 << 10, 16 << 10]),
         value_codec: random.pick(&[Codec::None, Codec::Lz4]),
         background_threads: random.pick(&[1, 2]),
+        // Something is collected all the time, mostly.
+        max_space_amplification: random.pick(&[1.05, 1.05, 1.3]),
+        gc: random.pick(&[GcPolicy::CostBenefit, GcPolicy::CostBenefit, GcPolicy::Tail, GcPolicy::Off]),
         ..tiny()
     }
 }
@@ -102,7 +106,9 @@ fn write_for_ever(db: &Db, thread: usize, seed: u64, acknowledged: &[AtomicU64; 
         db.write(&batch, &WriteOptions { sync: random.one_in(20) }).unwrap();
         acknowledged[thread].store(number, Ordering::SeqCst);
         eprintln!("{thread} {number}");
-        if random.one_in(300) {
+        if random.one_in(100) {
+            db.gc(random.pick(&[GcGoal::Once, GcGoal::Until(1.0)])).unwrap();
+        } else if random.one_in(300) {
             db.flush().unwrap();
         } else if random.one_in(1000) {
             db.compact_range(None, None).unwrap();
@@ -227,6 +233,7 @@ fn torture(first_seed: u64, cycles: u64) {
     let path = directory.path();
     let mut histories = [History::default(), History::default()];
     let mut acknowledged = [0; THREADS];
+    let mut moved = false;
     for seed in first_seed..first_seed + cycles {
         let _watchdog = Watchdog::new(60, format!("cycle {seed} of the kill test"));
         let mut random = Random::new(seed);
@@ -241,12 +248,15 @@ fn torture(first_seed: u64, cycles: u64) {
         victim.kill(&mut acknowledged);
         if random.one_in(2) || seed + 1 == first_seed + cycles {
             let db = Db::open(&path, options(seed)).unwrap();
+            assert_no_orphans(&db, &path, &format!("cycle {seed}"));
+            moved |= db.stats().moved_segments > 0;
             verify(&db, &mut histories, &acknowledged);
             db.close().unwrap();
         }
     }
     let written: u64 = histories.iter().map(|history| history.number).sum();
     assert!(written > cycles, "only {written} batches in {cycles} cycles: nothing was tested");
+    assert!(moved, "nothing was collected in {cycles} cycles");
 }
 
 #[test]
