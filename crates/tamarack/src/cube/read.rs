@@ -3,6 +3,8 @@
 //! A get looks into the active memtable, the frozen ones, and the tables, newest first, and stops at the first
 //! version it may see; a pointer then costs one read of the log. Nothing here takes a lock that a writer holds.
 
+use arc_swap::Guard;
+
 use super::Cube;
 use super::iter::CubeIter;
 use super::snapshot::HeldSequence;
@@ -49,9 +51,7 @@ impl Cube {
     /// # Errors
     /// `Io`, `Corruption`.
     pub fn get(&self, key: &[u8], settings: ReadSettings, value: &mut Vec<u8>) -> Result<bool> {
-        let state = self.current.peek();
-        // The state first, the moment second: see `state`.
-        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let (state, sequence) = self.moment(settings);
         match self.find(&state, key, sequence, settings.fill_cache, value)? {
             Found::Absent => Ok(false),
             Found::Inline => Ok(true),
@@ -68,16 +68,15 @@ impl Cube {
     /// # Errors
     /// `Io`, `Corruption`.
     pub fn contains(&self, key: &[u8], settings: ReadSettings) -> Result<bool> {
-        let state = self.current.peek();
-        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let (state, sequence) = self.moment(settings);
         let found = self.find(&state, key, sequence, settings.fill_cache, &mut Vec::new())?;
         Ok(!matches!(found, Found::Absent))
     }
 
     /// The values of `keys`, all at the same moment, their log reads done together.
     pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
-        let state = self.current.load();
-        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let (state, sequence) = self.moment(settings);
+        let state = Guard::into_inner(state);
         let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
         let mut wanted = Vec::new();
         for (place, key) in keys.iter().enumerate() {
@@ -109,8 +108,8 @@ impl Cube {
         end: Option<Vec<u8>>,
         settings: ReadSettings,
     ) -> Result<CubeIter> {
-        let state = self.current.load();
-        let sequence = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let (state, sequence) = self.moment(settings);
+        let state = Guard::into_inner(state);
         let memtables =
             std::iter::once(&state.active).chain(state.frozen.iter().map(|frozen| &frozen.memtable));
         let mut cursors: Vec<Box<dyn Cursor>> = memtables
@@ -156,6 +155,15 @@ impl Cube {
     /// Fetches values in parallel.
     pub(super) fn fetch(&self, wanted: Vec<Wanted>, verify: bool) -> Vec<Wanted> {
         fetch(&self.reader, wanted, verify, READ_WAYS, |jobs| self.read_pool().run_all(jobs))
+    }
+
+    /// What a read looks into, and the moment that it sees.
+    fn moment(&self, settings: ReadSettings) -> (Guard<Arc<ReadState>>, Sequence) {
+        match settings.sequence {
+            // Taken before: whatever it sees is in the state and in segments that the state holds.
+            Some(sequence) => (self.current.peek(), sequence),
+            None => self.current.at_present(|| self.publisher.visible()),
+        }
     }
 
     /// Looks `key` up; an inline value is written over `value`.

@@ -2,7 +2,12 @@
 //!
 //! A reader loads the whole piece at once and keeps it as long as it likes; writers of the piece replace it. A
 //! reader takes the piece first and the visible sequence number second: then every operation it may see is in
-//! the piece or newer than it, and nothing in the piece is ever dropped under it.
+//! the piece or newer than it, and nothing in the piece is ever dropped under it. What is newer is in the active
+//! memtable all the same, and may point into a segment that the piece does not hold; so whoever reads at the present
+//! takes both anew if the piece has been replaced meanwhile ([`Current::at_present`]).
+//!
+//! A memtable leaves the piece with the first version whose tables have its operations, whoever installs that. Beside a
+//! later version its pointers would lead to segments that are forgotten, once compactions have replaced the pointers.
 
 use arc_swap::ArcSwap;
 
@@ -74,6 +79,18 @@ impl Current {
         });
     }
 
+    /// The present state and the present moment, which `now` tells: every operation up to then points into segments
+    /// that the state holds, because a segment is added before anything in it becomes visible (I-06).
+    pub fn at_present(&self, now: impl Fn() -> Sequence) -> (arc_swap::Guard<Arc<ReadState>>, Sequence) {
+        loop {
+            let state = self.state.load();
+            let sequence = now();
+            if Arc::ptr_eq(&state, &self.state.load()) {
+                return (state, sequence);
+            }
+        }
+    }
+
     /// Keeps the file of a new segment in place.
     pub fn add_segment(&self, handle: Arc<FileHandle>) {
         self.replace(|old| {
@@ -83,14 +100,15 @@ impl Current {
         });
     }
 
-    /// Shows the tables of `version`, and drops the memtables `flushed` into it.
-    pub fn install(&self, version: impl FnOnce() -> Arc<Version>, flushed: &[Arc<Frozen>]) {
+    /// Shows the tables of `version`, and drops the memtables that were flushed into it or into one before.
+    pub fn install(&self, version: impl FnOnce() -> Arc<Version>) {
         self.replace(|old| {
             let mut state = ReadState { version: version(), ..old.clone() };
-            state.frozen.retain(|frozen| !flushed.iter().any(|other| Arc::ptr_eq(frozen, other)));
-            let segments = state.version.segments();
+            let (segments, head) = (state.version.segments(), state.version.numbers().log_head);
+            state.frozen.retain(|frozen| frozen.end > head);
+            // One before the head may have been registered and collected or dropped since the version shown last.
             state.unregistered.retain(|handle| match handle.name() {
-                FileName::Segment(id) => segments.get(id).is_none(),
+                FileName::Segment(id) => id >= head.segment && segments.get(id).is_none(),
                 _ => false,
             });
             state
@@ -101,5 +119,79 @@ impl Current {
         let _replacing = self.replacing.lock();
         let state = next(&self.state.load());
         self.state.store(Arc::new(state));
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use std::cell::Cell;
+    use std::path::Path;
+
+    use super::*;
+    use crate::base::comparator::Bytewise;
+    use crate::base::ids::SegmentId;
+    use crate::base::keys::KeyOrder;
+    use crate::index::testing::{MemoryFs, RecordedFiles};
+    use crate::index::version::{Files, VersionEdit};
+
+    fn order() -> KeyOrder {
+        KeyOrder::new(Arc::new(Bytewise))
+    }
+
+    fn files() -> Arc<Files> {
+        Files::new(MemoryFs::new(), Path::new("cube"), Box::new(RecordedFiles::default()))
+    }
+
+    fn memtable() -> Arc<Memtable> {
+        Arc::new(Memtable::new(order(), 4096, None))
+    }
+
+    fn empty(files: &Arc<Files>) -> Current {
+        let version = Arc::new(Version::empty(order(), Arc::clone(files)));
+        Current::new(ReadState { active: memtable(), frozen: Vec::new(), version, unregistered: Vec::new() })
+    }
+
+    /// I-06.
+    #[test]
+    fn a_segment_begun_before_the_moment_is_held() {
+        let files = files();
+        let current = empty(&files);
+        let begun = Cell::new(false);
+        // Between a look at the state and one at the visible sequence a segment is begun and written to.
+        let (state, sequence) = current.at_present(|| {
+            if !begun.replace(true) {
+                current.add_segment(files.segment(SegmentId(1)));
+            }
+            Sequence(7)
+        });
+        assert_eq!((state.unregistered.len(), sequence), (1, Sequence(7)));
+    }
+
+    /// I-06.
+    #[test]
+    fn a_memtable_leaves_with_the_first_version_that_has_its_operations() {
+        let files = files();
+        let current = empty(&files);
+        let end = |segment| LogPosition { segment: SegmentId(segment), offset: 500 };
+        for id in 1..=3 {
+            current.add_segment(files.segment(SegmentId(id)));
+            let frozen = Frozen {
+                memtable: memtable(),
+                end: end(id),
+                log_bytes: 0,
+                barrier: Ticket(0),
+                last_sequence: Sequence(id.into()),
+            };
+            current.rotate(memtable(), Some(frozen));
+        }
+        // The flush that made this version is still about to show it; a collection or a compaction comes first.
+        let edit = VersionEdit { log_head: Some(end(2)), ..VersionEdit::default() };
+        let flushed = Arc::new(current.load().version.apply(&edit).expect("a head alone"));
+        current.install(|| flushed);
+        let state = current.load();
+        assert_eq!(state.frozen.iter().map(|frozen| frozen.end).collect::<Vec<_>>(), [end(3)]);
+        // Segment 1 was registered and is gone again by this version; 2 may still be written to.
+        let held: Vec<_> = state.unregistered.iter().map(|handle| handle.name()).collect();
+        assert_eq!(held, [FileName::Segment(SegmentId(2)), FileName::Segment(SegmentId(3))]);
     }
 }

@@ -154,7 +154,7 @@ impl Cube {
             return Ok(done);
         }
         self.hidden.collected(id, next_table);
-        self.current.install(|| self.index.version(), &[]);
+        self.current.install(|| self.index.version());
         self.drop_dead_segments()?;
         Ok(done)
     }

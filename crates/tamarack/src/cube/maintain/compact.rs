@@ -34,7 +34,7 @@ impl Cube {
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
-        self.current.install(|| self.index.version(), &[]);
+        self.current.install(|| self.index.version());
         self.estimate_hidden(None);
         self.drop_dead_segments()
     }

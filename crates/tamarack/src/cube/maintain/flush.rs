@@ -67,7 +67,7 @@ impl Cube {
             return Ok(());
         }
         self.index.install(VersionEdit { add_segments: sealed, ..VersionEdit::default() })?;
-        self.current.install(|| self.index.version(), &[]);
+        self.current.install(|| self.index.version());
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Cube {
         let after = self.index.flush(&memtables, &self.snapshots.list(), edit).inspect_err(|_| {
             self.maintenance.state.lock().sealed.splice(0..0, sealed);
         })?;
-        self.current.install(|| self.index.version(), frozen);
+        self.current.install(|| self.index.version());
         let is_new = |table: &&Arc<TableMeta>| before.level(0).iter().all(|old| old.id != table.id);
         let bytes = after.level(0).iter().filter(is_new).map(|table| table.file_bytes).sum();
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -158,7 +158,7 @@ impl Cube {
         // I-07: they are dead by tables that are in the manifest, and each of those was written when the log was
         // durable up to its last operation.
         if self.index.drop_dead_segments()? {
-            self.current.install(|| self.index.version(), &[]);
+            self.current.install(|| self.index.version());
         }
         Ok(())
     }
