@@ -48,6 +48,9 @@ pub trait Fs: Send + Sync + fmt::Debug {
     fn create_new(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Renames a file, replacing `to` atomically.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives the file `from` a second name, `to`, which must not exist. Fails with [`io::ErrorKind::Unsupported`]
+    /// where that cannot be: on another file system, on one without such names, or when the file has all it may have.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Creates a directory and its missing parents; an existing directory is no error.

@@ -53,7 +53,7 @@ impl MemoryFs {
         Arc::new(Self::default())
     }
 
-    /// Makes the operation (`write`, `sync`, `rename`, `sync_dir`, `create`) fail once, after `skip` successes.
+    /// Makes the operation (`write`, `sync`, `rename`, `link`, `sync_dir`, `create`) fail once, after `skip` successes.
     pub fn fail(&self, operation: &'static str, skip: usize) {
         *self.failing.0.lock() = Some((operation, skip));
     }
@@ -103,6 +103,16 @@ impl Fs for MemoryFs {
         let mut files = self.files.lock();
         let file = files.remove(from).ok_or(io::ErrorKind::NotFound)?;
         files.insert(to.to_path_buf(), file);
+        Ok(())
+    }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.failing.check("link")?;
+        if self.exists(to)? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        *self.writes.lock() += 1;
+        let file = self.find(from)?;
+        self.files.lock().insert(to.to_path_buf(), file);
         Ok(())
     }
     fn remove_file(&self, path: &Path) -> io::Result<()> {

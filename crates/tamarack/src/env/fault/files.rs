@@ -53,6 +53,12 @@ impl Fs for FaultFs {
         self.faults.space.free(replaced, || self.inner.rename(from, to))
     }
 
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.faults.check(Call::Link, to)?;
+        let shared = self.len_at(from)?;
+        self.faults.space.share(shared, || self.inner.hard_link(from, to))
+    }
+
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.faults.check(Call::RemoveFile, path)?;
         let removed = self.len_at(path)?;

@@ -53,6 +53,8 @@ pub enum Call {
     Create,
     /// `Fs::rename`; its path is the new name.
     Rename,
+    /// `Fs::hard_link`; its path is the new name.
+    Link,
     /// `Fs::remove_file`
     RemoveFile,
     /// `Fs::create_dir_all`
@@ -91,6 +93,7 @@ impl Call {
         match self {
             Self::Create
             | Self::Rename
+            | Self::Link
             | Self::RemoveFile
             | Self::CreateDir
             | Self::RemoveDir

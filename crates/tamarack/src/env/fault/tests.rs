@@ -151,6 +151,9 @@ fn a_full_disk_takes_what_fits_and_recovers_when_space_is_freed() -> io::Result<
     assert_eq!(faults.space_used(), 70);
     fs.rename(&world.path("second"), &world.path("first"))?;
     assert_eq!(faults.space_used(), 20, "the replaced file is gone");
+    fs.hard_link(&world.path("first"), &world.path("link"))?;
+    assert_eq!(faults.space_used(), 40, "every name counts");
+    fs.remove_file(&world.path("link"))?;
     fs.remove_file(&world.path("first"))?;
     assert_eq!(faults.space_used(), 0);
     let third = world.create("third");

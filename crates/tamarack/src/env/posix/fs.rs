@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-use super::dir;
 use super::file::PosixFile;
+use super::{dir, or_unsupported};
 use crate::base::sync::Arc;
 use crate::env::{DirLock, File, Fs, LockMode};
 
@@ -35,6 +36,12 @@ impl Fs for PosixFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // File systems without hard links say EPERM; so do systems that keep them for a file's owner.
+        rustix::fs::link(from, to)
+            .map_err(|errno| or_unsupported(errno, &[Errno::XDEV, Errno::MLINK, Errno::PERM]))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

@@ -96,6 +96,19 @@ fn directories_are_made_listed_and_removed() -> io::Result<()> {
 }
 
 #[test]
+fn a_file_lives_as_long_as_one_of_its_names() -> io::Result<()> {
+    let (dir, env) = world();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    env.fs.create_new(&first)?.write_at(b"shared", 0)?;
+    env.fs.hard_link(&first, &second)?;
+    assert_eq!(kind(env.fs.hard_link(&first, &second)), Some(io::ErrorKind::AlreadyExists));
+    env.fs.remove_file(&first)?;
+    assert_eq!(read_file(&*env.fs, &second)?, b"shared");
+    assert_eq!(kind(env.fs.hard_link(&first, &dir.path().join("third"))), Some(io::ErrorKind::NotFound));
+    Ok(())
+}
+
+#[test]
 fn a_replaced_file_is_whole_and_leaves_nothing_behind() -> io::Result<()> {
     let (dir, env) = world();
     let path = dir.path().join("CURRENT");

@@ -121,6 +121,10 @@ impl Fs for MemoryFs {
         unsupported()
     }
 
+    fn hard_link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        unsupported()
+    }
+
     fn remove_file(&self, _path: &Path) -> io::Result<()> {
         unsupported()
     }
