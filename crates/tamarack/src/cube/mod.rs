@@ -3,9 +3,11 @@
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
 //! reader holds, `read` looks keys up, `visible` and `iter` walk. Background: `maintain` seals segments, flushes
-//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `health` says whether writes are still possible.
+//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies;
+//! `health` says whether writes are still possible.
 
 pub mod check;
+pub mod checkpoint;
 pub mod collect;
 mod commit;
 mod durability;

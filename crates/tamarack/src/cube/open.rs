@@ -235,7 +235,10 @@ fn exists(env: &Env, directory: &Path) -> Result<bool> {
         Some(FileName::Current | FileName::Temporary) | None => false,
     });
     let Some(part) = part else { return Ok(false) };
-    let expected = format!("the name of a manifest, because {part} is there");
+    let expected = format!(
+        "the name of a manifest, because {part} is there (without it this is a damaged database, or a checkpoint that \
+         was interrupted: destroy that one)"
+    );
     Err(Error::corruption(&current, 0, expected, "no file"))
 }
 

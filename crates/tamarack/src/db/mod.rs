@@ -13,6 +13,7 @@ use crate::base::recovery::RecoveryReport;
 use crate::base::sync::Arc;
 use crate::cube::Cube;
 use crate::cube::check::{CheckLevel, CheckReport};
+use crate::cube::checkpoint::CheckpointReport;
 use crate::cube::collect::{GcGoal, GcReport};
 use crate::cube::open::Shared;
 use crate::cube::read::ReadSettings;
@@ -366,6 +367,35 @@ impl Db {
     /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. Nothing is lost.
     pub fn flush(&self) -> Result<()> {
         self.inner.cube.flush()
+    }
+
+    /// Makes a copy of the database in the directory `path`, which must be empty or not there. Reads and writes go on.
+    /// The copy holds what a prefix of all batches has left, with everything in it that was acknowledged before the
+    /// call, and is safe against a failure of the machine when the call returns. It is a database like any other:
+    /// whatever happens to one of the two never changes the other.
+    ///
+    /// On the same file system this takes little time and, at first, next to no space: files that never change
+    /// again are shared by hard links, and each takes up space as long as one of the two needs it. Where files cannot be linked
+    /// (another file system, one without hard links) they are copied; the report says how much was.
+    /// Flushes first. A database that was opened read-only can be copied, too; its log is then copied with it.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path().join("db"), tamarack::Options::default())?;
+    /// db.put(b"key", b"before")?;
+    /// db.checkpoint(directory.path().join("copy"))?;
+    /// db.put(b"key", b"after")?;
+    /// let copy = tamarack::Db::open(directory.path().join("copy"), tamarack::Options::default())?;
+    /// assert_eq!(copy.get(b"key")?.as_deref(), Some(&b"before"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is anything in `path`: nothing was written. `Locked` (another checkpoint is being made
+    /// there), `NoSpace`, `Io`, `ReadOnly`, `Closed`: what was made has been removed again. A crash in the midst
+    /// leaves a directory that cannot be opened; [`destroy`](Self::destroy) removes it.
+    pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<CheckpointReport> {
+        self.inner.cube.checkpoint(path.as_ref())
     }
 
     /// Makes everything acknowledged so far safe against a failure of the machine. Blocks on the device; calls at

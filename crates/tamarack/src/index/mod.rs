@@ -8,6 +8,7 @@
 //! ```
 
 pub mod cache;
+mod checkpoint;
 mod collect;
 pub mod compact;
 pub mod cursor;

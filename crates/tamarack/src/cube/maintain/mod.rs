@@ -110,6 +110,11 @@ impl Maintenance {
         state.seals.iter().find(|seal| seal.file.header().id == id).map(|seal| seal.end)
     }
 
+    /// The sealed segments that no manifest edit has named yet.
+    pub fn unregistered(&self) -> Vec<SegmentMeta> {
+        self.state.lock().sealed.clone()
+    }
+
     /// Wakes everybody who waits for background work, to look at the cube's health.
     pub fn wake_all(&self) {
         drop(self.state.lock());

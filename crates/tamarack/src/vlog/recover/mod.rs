@@ -179,7 +179,8 @@ fn describe(candidates: &[Candidate], walked: &[Walked]) -> Vec<SegmentMeta> {
         .collect()
 }
 
-/// Makes the walked segments whole and durable and removes what is not part of the log.
+/// Makes the walked segments whole and durable and removes what is not part of the log. Touches no segment before the
+/// head (I-12): other databases may have those files, too.
 fn mend(
     task: &Task<'_>,
     candidates: &[Candidate],

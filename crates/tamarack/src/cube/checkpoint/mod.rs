@@ -1,0 +1,95 @@
+//! Checkpoints: a consistent copy of the cube in another directory, made while reads and writes go on.
+//!
+//! # The protocol
+//!
+//! 1. **Claim** the target ([`Target`]): an empty directory, locked as long as it is being filled.
+//! 2. **Flush.** Everything acknowledged before the call is in tables then, and so before the log head. (A cube that
+//!    was opened read-only cannot flush; its log is copied with the rest, as far as it was replayed.)
+//! 3. **Hold** the present read state. Its version holds the handles of all files it mentions, and the state those of
+//!    the log's last segments, so nothing that is copied goes meanwhile (I-06).
+//! 4. **Share** the tables, the cold segments and the segments of the log before its head by hard links. They are
+//!    complete, durable, and never written again by anybody (I-12). Where the file system cannot link they are copied.
+//! 5. **Copy** the segment in which the log head lies, up to the head: it may still be written to, and recovery writes
+//!    and cuts the segments from the head on, and no others. Then the log of the copy ends at its head, and the copy
+//!    holds exactly the batches before it: those in the version's tables.
+//! 6. **Sync** the copies, then the names in the target. The names that lead to the target are durable since 1.
+//! 7. **Put in force**: a manifest with the version as its one edit, then `CURRENT`.
+//!
+//! Until 7 is done the target has no `CURRENT`, and opening it is refused; a failure removes what was made, a crash
+//! leaves it to be destroyed.
+//!
+//! The copy is the same cube: it keeps the id that seeds all checksums. It shares nothing else with the
+//! original but bytes that neither changes: removing a file removes a name, and both make new files of their own.
+
+mod target;
+
+use std::path::Path;
+
+use super::Cube;
+use super::state::ReadState;
+use crate::base::error::Result;
+use crate::base::ids::{LogPosition, SegmentId};
+use crate::base::names::FileName;
+use target::Target;
+
+/// What a checkpoint consists of, apart from its manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CheckpointReport {
+    /// Files that both databases have now, as one file with two names.
+    pub linked_files: u64,
+    /// Bytes of those files. They take up no further space as long as both have them.
+    pub linked_bytes: u64,
+    /// Files that were copied.
+    pub copied_files: u64,
+    /// Bytes of the copies.
+    pub copied_bytes: u64,
+}
+
+impl Cube {
+    /// Makes a copy of the cube in `directory`. See `Db::checkpoint`. Blocks on the device.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Locked`, `NoSpace`, `Io`, `ReadOnly`, `Closed`. What was made is removed again.
+    pub fn checkpoint(&self, directory: &Path) -> Result<CheckpointReport> {
+        let mut target = Target::claim(&*self.env.fs, directory)?;
+        if !self.options.read_only {
+            self.flush()?;
+        }
+        let state = self.current.load();
+        let version = &state.version;
+        for (_, table) in version.tables() {
+            target.share(&self.directory, FileName::Table(table.id), table.file_bytes)?;
+        }
+        // I-12: recovery writes to no segment but those of the log from its head on.
+        for entry in version.segments().sealed().filter(|entry| version.is_collectable(entry.meta.id)) {
+            target.share(&self.directory, FileName::Segment(entry.meta.id), entry.meta.file_bytes)?;
+        }
+        for (id, end) in self.log_to_copy(&state) {
+            target.copy(&self.directory, FileName::Segment(id), end)?;
+        }
+        target.sync_names()?;
+        self.index.write_checkpoint(version, directory)?;
+        Ok(target.finish())
+    }
+
+    /// The segments of the log from its head on that belong to a checkpoint of `state`, and where they end.
+    fn log_to_copy(&self, state: &ReadState) -> Vec<(SegmentId, u64)> {
+        let version = &state.version;
+        let head = version.numbers().log_head;
+        if !self.options.read_only {
+            return if head == LogPosition::default() {
+                Vec::new()
+            } else {
+                vec![(head.segment, head.offset)]
+            };
+        }
+        let registered = version.segments().sealed().map(|entry| entry.meta);
+        let mut log: Vec<_> = registered
+            .filter(|meta| !version.is_collectable(meta.id))
+            .chain(self.maintenance.unregistered())
+            .map(|meta| (meta.id, meta.end))
+            .collect();
+        log.sort_unstable();
+        log
+    }
+}
