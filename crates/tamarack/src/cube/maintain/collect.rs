@@ -18,7 +18,7 @@ const EARLY_FLUSH_SHARE: f64 = 0.85;
 /// What a byte of log must hide for that.
 const EARLY_FLUSH_HIDDEN: f64 = 0.1;
 /// Part of the live bytes that a memtable may hide then.
-const EARLY_FLUSH_PART: u64 = 32;
+const EARLY_FLUSH_PART: u64 = 64;
 
 impl Cube {
     /// Starts collections as long as space is wanted and something is worth collecting. Returns whether one runs.
