@@ -392,6 +392,53 @@ fn without_mappings_or_reserved_space_the_log_is_written_plainly() {
     }
 }
 
+/// Begins a segment in which there is no room for a record, and then there is.
+fn begin_a_segment_in_vain(place: &Place, ledger: &mut Ledger, file: &str) -> Db {
+    let db = place.open().unwrap();
+    let full = Fault::on(Call::Write).path_ending(file).nth(2).errno(ENOSPC);
+    place.faults.inject(full.for_ever());
+    while ledger.write(&db, false).is_ok() {}
+    db.wait_idle().unwrap();
+    assert_eq!(db.stats().segments.last().unwrap().bytes, 80, "{file} has a header alone");
+    db
+}
+
+#[test]
+fn a_log_whose_head_is_in_an_empty_segment_can_be_opened_after_a_close() {
+    for file in ["000002.vlog", "000003.vlog", "000007.vlog"] {
+        let place = Place::new(Options { log_mode: LogMode::Plain, ..tiny() });
+        let mut ledger = Ledger::default();
+        let db = begin_a_segment_in_vain(&place, &mut ledger, file);
+        db.flush().unwrap();
+        place.faults.heal();
+        db.close().unwrap();
+        (0..3).for_each(|_| ledger.assert_recovers(&place.path(), &place.options, file));
+    }
+}
+
+#[test]
+fn an_empty_segment_in_the_midst_of_the_log_stays_in_it() {
+    for (file, closes) in [("000002.vlog", true), ("000002.vlog", false), ("000005.vlog", true)] {
+        // Nothing is flushed: all is replayed each time.
+        let options = Options { log_mode: LogMode::Plain, memtable_bytes: 1 << 20, ..tiny() };
+        let place = Place::new(Options { recovery_log_max: 64 << 20, ..options });
+        let mut ledger = Ledger::default();
+        let db = begin_a_segment_in_vain(&place, &mut ledger, file);
+        place.faults.heal();
+        // It does not fit, so the next segment is begun.
+        db.put(b"large", &[7; 9000]).unwrap();
+        ledger.kept.insert(b"large".to_vec(), vec![7; 9000]);
+        let copy = place.root.path().join("copy");
+        if closes {
+            db.close().unwrap();
+            copy_directory(&place.path(), &copy);
+        } else {
+            copy_directory(&place.path(), &copy);
+        }
+        (0..3).for_each(|_| ledger.assert_recovers(&copy, &place.options, file));
+    }
+}
+
 #[test]
 fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
     for shorter in 0..12 {

@@ -169,7 +169,9 @@ impl Cube {
         }
         discarded?;
         if let Some(segment) = segment {
-            if tail.offset == SEGMENT_HEADER_BYTES {
+            // An empty one is not kept, unless the log begins in it.
+            let head = self.index.version().numbers().log_head;
+            if tail.offset == SEGMENT_HEADER_BYTES && head != tail {
                 let path = segment.shared().path();
                 self.env.fs.remove_file(path).map_err(|error| Error::io("remove", path, error))?;
             } else {

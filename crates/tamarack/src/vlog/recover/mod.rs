@@ -196,7 +196,7 @@ fn mend(
             removed.push(&candidate.path);
             continue;
         };
-        if part.end == SEGMENT_HEADER_BYTES && candidate.id != task.head.segment {
+        if is_unused(task, walked, part) {
             removed.push(&candidate.path);
             continue;
         }
@@ -221,6 +221,14 @@ fn mend(
         task.fs.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
     }
     Ok((segments, tail))
+}
+
+/// Whether nobody misses the segment: there is no record in it, it is the last, and the manifest knows nothing of it. A
+/// later segment says that it follows this one; the head of the log may be in it; and it may have been sealed.
+fn is_unused(task: &Task<'_>, walked: &[Walked], part: &Walked) -> bool {
+    let last = walked.last().is_some_and(|last| last.id == part.id);
+    let known = task.head.segment.max(task.sealed_end.segment);
+    part.end == SEGMENT_HEADER_BYTES && last && part.id > known
 }
 
 /// Writes what is not known to be durable below `end` again, in place; returns how many bytes that were.
