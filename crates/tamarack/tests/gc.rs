@@ -16,7 +16,9 @@ use common::garbage::{
 };
 use common::{Random, Watchdog, file_names};
 use tamarack::testing::Call;
-use tamarack::{Db, ErrorKind, GcGoal, GcReport, IterOptions, Options, ReadOptions};
+use tamarack::{
+    Db, ErrorKind, GcGoal, GcReport, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions,
+};
 
 fn gc(db: &Db) -> GcReport {
     db.gc(GcGoal::Until(1.0)).unwrap()
@@ -333,6 +335,51 @@ fn a_reader_of_moved_segments_needs_no_right_to_write() {
         db.close().unwrap();
     }
     assert_eq!(file_names(&place.path()), before);
+}
+
+/// Survivors are sorted in memory, as many at a time as fit there.
+#[test]
+fn more_may_survive_than_is_sorted_at_once() {
+    const MANY: usize = 125_000;
+    let options =
+        Options { segment_bytes_max: 64 << 20, memtable_bytes: 256 << 20, inline_value_max: 0, ..quiet() };
+    let options = Options {
+        recovery_log_max: 1 << 30,
+        table_bytes_max: 64 << 20,
+        level_bytes_base: 1 << 30,
+        ..options
+    };
+    let place = Place::new(options);
+    let db = place.open();
+    // In another order than that of the keys.
+    let long_key = |number: usize| format!("{:0150}", number * 7919 % MANY).into_bytes();
+    let write = |each: &dyn Fn(&mut WriteBatch, usize)| {
+        for chunk in (0..MANY).collect::<Vec<_>>().chunks(1000) {
+            let mut batch = WriteBatch::new();
+            chunk.iter().for_each(|&number| each(&mut batch, number));
+            db.write(&batch, &WriteOptions::default()).unwrap();
+        }
+    };
+    write(&|batch, number| batch.put(&long_key(number), &number.to_le_bytes()).unwrap());
+    write(&|batch, number| {
+        if number % 5 == 0 {
+            batch.delete(&long_key(number)).unwrap();
+        }
+    });
+    // Into the next segment, so that the first is sealed.
+    db.put(b"large", &vec![1; 40 << 20]).unwrap();
+    db.compact_range(None, None).unwrap();
+    let done = gc(&db);
+    assert_eq!(done.records, MANY as u64 * 4 / 5, "{done:?}");
+    assert_eq!(db.stats().collections, 1);
+    let alive = (0..MANY).filter(|number| number % 5 > 0);
+    for number in alive.step_by(101) {
+        let found = db.get(&long_key(number)).unwrap();
+        assert_eq!(found.as_deref(), Some(&number.to_le_bytes()[..]), "{number}");
+    }
+    common::assert_clean(&db);
+    let report = db.check(tamarack::CheckLevel::Checksums);
+    assert_eq!((report.hidden_references, report.entries), (0, done.records + 1));
 }
 
 #[test]

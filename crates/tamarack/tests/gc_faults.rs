@@ -180,6 +180,41 @@ fn a_cold_segment_that_cannot_be_removed_is_no_obstacle_to_the_next() {
     assert_recovers(&place.path(), &place.options, &start.model, "healed");
 }
 
+/// I-04, I-09: records are durable where they have gone before the manifest says so, and that is durable before the
+/// victims go.
+#[test]
+fn a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure() {
+    let start = Start::new();
+    let place = start.copy(quiet());
+    let db = place.open();
+    db.wait_idle().unwrap();
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&calls);
+    place.faults.watch(move |call, path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        seen.lock().unwrap().push((call, name));
+    });
+    let before = cold_files(&place.path());
+    db.gc(GcGoal::Once).unwrap();
+    place.faults.unwatch();
+    let cold = cold_files(&place.path()).into_iter().find(|name| !before.contains(name)).unwrap();
+    let calls = calls.lock().unwrap();
+    let first = |wanted: Call, name: &str| {
+        calls.iter().position(|(call, of)| *call == wanted && of.starts_with(name)).unwrap()
+    };
+    let last_write = calls.iter().rposition(|(call, of)| *call == Call::Write && *of == cold).unwrap();
+    let order = [
+        first(Call::Create, &cold),
+        last_write,
+        first(Call::SyncData, &cold),
+        first(Call::SyncDir, "db"),
+        first(Call::Write, "MANIFEST"),
+        first(Call::SyncData, "MANIFEST"),
+        calls.iter().position(|(call, _)| *call == Call::RemoveFile).unwrap(),
+    ];
+    assert!(order.is_sorted(), "{order:?} of {calls:#?}");
+}
+
 /// Copies the database before each call that changes something, while `act` does what it does.
 fn copies_of(place: &Place, act: impl FnOnce()) -> Vec<(PathBuf, String)> {
     let copies = Arc::new(Mutex::new(Vec::new()));
