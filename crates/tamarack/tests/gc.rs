@@ -11,8 +11,8 @@ mod common;
 use std::path::Path;
 
 use common::garbage::{
-    Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, delete, fill,
-    half_dead, key, quiet, value,
+    Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete,
+    fill, half_dead, key, quiet, value,
 };
 use common::{Random, Watchdog, file_names};
 use tamarack::testing::Call;
@@ -56,7 +56,7 @@ fn a_segment_that_is_wholly_alive_stays_and_one_that_is_wholly_hidden_goes() {
     let db = place.open();
     let mut model = Content::new();
     fill(&db, &mut model, 0..KEYS, 0);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     // Of a tiny segment of the log, its header is enough to be collected for; of a cold one it is not.
     let moved = gc(&db);
     assert_eq!(moved.hidden, 0);
@@ -67,13 +67,13 @@ fn a_segment_that_is_wholly_alive_stays_and_one_that_is_wholly_hidden_goes() {
     let done = gc(&db);
     assert!(done.hidden == KEYS as u64, "{done:?}");
     assert_holds(&db, &model, "hidden");
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     assert_holds(&db, &model, "compacted");
     assert_eq!(db.stats().moved_segments, 0);
     assert_no_orphans(&db, &place.path(), "compacted");
     // Everything references away, and no table says so but by its absence.
     delete(&db, &mut model, 0..KEYS);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     assert_eq!(db.stats().live_value_bytes, 0);
     gc(&db);
     assert_holds(&db, &model, "deleted");
@@ -96,7 +96,7 @@ fn chain(seed: u64) {
             db.flush().unwrap();
         }
         if random.one_in(6) {
-            db.compact_range(None, None).unwrap();
+            compact(&db);
         } else if random.one_in(4) {
             let (start, end) = (key(random.below(KEYS)), key(random.below(KEYS)));
             db.compact_range(Some(&start), Some(&end)).unwrap();
@@ -116,7 +116,7 @@ fn chain(seed: u64) {
     assert!(moved_most > 3, "seed {seed}: at most {moved_most} segments were moved at once");
     // A table is rewritten if something is above it.
     fill(&db, &mut model, 0..KEYS, 99);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     assert_eq!(db.stats().moved_segments, 0, "seed {seed}: nothing points to where they were");
     assert_holds(&db, &model, "at the end");
     assert_no_orphans(&db, &place.path(), "at the end");
@@ -133,7 +133,7 @@ fn without_a_compaction_pointers_are_followed_through_many_collections() {
     let mut db = place.open();
     let mut model = Content::new();
     fill(&db, &mut model, 0..KEYS, 0);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     let mut collections = 0;
     for round in 1..=3 {
         // What was moved before is hidden from level 0.
@@ -152,7 +152,7 @@ fn without_a_compaction_pointers_are_followed_through_many_collections() {
     }
     assert!(collections >= 3, "{collections}");
     fill(&db, &mut model, [0], 99);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     assert_eq!(db.stats().moved_segments, 0);
     assert_holds(&db, &model, "compacted");
 }
@@ -171,7 +171,7 @@ fn snapshots_and_iterators_keep_their_moment_and_then_let_the_space_go() {
         delete(&db, &mut model, (round % 7..KEYS).step_by(7));
         db.flush().unwrap();
         if round % 3 == 0 {
-            db.compact_range(None, None).unwrap();
+            compact(&db);
         }
         gc(&db);
         assert_holds(&db, &model, &format!("round {round}"));
@@ -193,7 +193,7 @@ fn snapshots_and_iterators_keep_their_moment_and_then_let_the_space_go() {
         iterators.push(iter);
     }
     assert_eq!(iterators.len(), snapshots);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     gc(&db);
     let with_iterators = (db.stats().disk_bytes, segment_bytes(&place.path()));
     assert!(db.stats().leaving_bytes > 0);
@@ -219,13 +219,13 @@ fn a_snapshot_alone_keeps_what_it_sees_from_being_left_behind() {
     assert!(done.hidden == 0 && done.records > 0, "a snapshot sees them: {done:?}");
     let settings = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
     assert_holds_at(&db, &then, &settings, "then");
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     gc(&db);
     assert_holds_at(&db, &then, &settings, "then, compacted");
     assert_holds(&db, &model, "now");
     let before = segment_bytes(&place.path());
     drop(settings);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     gc(&db);
     assert_holds(&db, &model, "now");
     assert!(segment_bytes(&place.path()) < before * 3 / 4, "of {before}: {}", segment_bytes(&place.path()));
@@ -274,7 +274,7 @@ fn what_was_left_behind_is_never_missed() {
         db.compact_range(Some(&key(30)), Some(&key(90))).unwrap();
         gc(&db);
         assert_holds(&db, &model, &what("partly compacted"));
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         assert_eq!(db.check(tamarack::CheckLevel::Values).hidden_references, 0, "{}", what("compacted"));
         assert_holds(&db, &model, &what("compacted"));
         assert_holds_at(&db, &model, &settings, &what("compacted, by a snapshot"));
@@ -287,7 +287,7 @@ fn what_tables_hide_is_known_after_opening_too() {
     let db = place.open();
     let mut model = Content::new();
     fill(&db, &mut model, 0..KEYS, 0);
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     gc(&db);
     fill(&db, &mut model, (0..KEYS).step_by(2), 1);
     db.flush().unwrap();
@@ -310,7 +310,7 @@ fn a_deleted_key_whose_record_was_left_behind_stays_deleted() {
         assert_holds(db, &model, what);
     };
     gone(&db, "tombstones in level 0");
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     let entries: u64 = db.stats().levels.iter().map(|level| level.entries).sum();
     assert_eq!(entries, model.len() as u64, "the tombstones are compacted away");
     gone(&db, "without tombstones");
@@ -368,7 +368,7 @@ fn more_may_survive_than_is_sorted_at_once() {
     });
     // Into the next segment, so that the first is sealed.
     db.put(b"large", &vec![1; 40 << 20]).unwrap();
-    db.compact_range(None, None).unwrap();
+    compact(&db);
     let done = gc(&db);
     assert_eq!(done.records, MANY as u64 * 4 / 5, "{done:?}");
     assert_eq!(db.stats().collections, 1);

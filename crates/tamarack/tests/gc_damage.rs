@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::garbage::{
-    COLD_FIRST, Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, fill,
-    half_dead, key, quiet, segment_name, value, walk,
+    COLD_FIRST, Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact,
+    fill, half_dead, key, quiet, segment_name, value, walk,
 };
 use common::{Watchdog, file_names};
 use tamarack::testing::EIO;
@@ -103,7 +103,7 @@ fn a_victim_that_is_damaged_where_it_is_alive_is_kept_and_the_others_are_collect
 
         // Once nobody wants the record any more, the segment goes as any other.
         fill(&db, &mut model, [71], 8);
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         db.close().unwrap();
         let db = place.open();
         assert_eq!(db.stats().quarantined_segments, [0; 0], "{what}: it may be tried again");

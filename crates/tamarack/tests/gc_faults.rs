@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use common::garbage::{
     Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files,
-    delete, fill, half_dead, quiet,
+    compact, delete, fill, half_dead, quiet,
 };
 use common::{Watchdog, assert_clean, copy_directory};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
@@ -276,7 +276,7 @@ fn a_crash_between_any_two_steps_of_what_follows_loses_nothing() {
     assert!(db.stats().moved_segments > 1);
     // Pointers are replaced, moved ids forgotten, and what was left behind is dropped.
     let copies = copies_of(&place, || {
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         assert_eq!(db.stats().moved_segments, 0);
         db.gc(GcGoal::Until(1.0)).unwrap();
     });

@@ -11,8 +11,8 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::garbage::{
-    Content, Gate, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, delete,
-    fill, half_dead, key, quiet, walk,
+    Content, Gate, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, compact,
+    delete, fill, half_dead, key, quiet, walk,
 };
 use common::{Random, Watchdog, fast_directory, tiny};
 use tamarack::testing::Call;
@@ -62,7 +62,7 @@ fn a_compaction_that_began_under_a_snapshot_may_keep_what_is_left_behind_meanwhi
         db.gc(GcGoal::Until(1.0)).unwrap();
         assert_holds(&db, &model, &format!("collected, deleting: {deleting}"));
         fill(&db, &mut model, [0], 9);
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         assert_eq!(db.check(tamarack::CheckLevel::Values).hidden_references, 0);
         assert_holds(&db, &model, &format!("compacted, deleting: {deleting}"));
         db.close().unwrap();
@@ -98,7 +98,7 @@ fn a_compaction_may_write_pointers_to_what_has_moved_on_since() {
         db.close().unwrap();
         let db = place.try_open(&Options { paranoid_checks: true, ..quiet() }).unwrap();
         fill(&db, &mut model, 0..KEYS, 9);
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         assert_eq!(db.stats().moved_segments, 0, "{what}");
         assert_holds(&db, &model, &what);
         assert_no_orphans(&db, &place.path(), &what);
@@ -116,7 +116,7 @@ fn what_dies_while_it_is_collected_is_copied_in_vain_and_dropped() {
         let collection = scope.spawn(|| db.gc(GcGoal::Once));
         gate.wait();
         delete(&db, &mut model, 0..KEYS);
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         assert_eq!(db.stats().live_value_bytes, 0);
         drop(gate);
         assert!(collection.join().unwrap().unwrap().records > 0);
@@ -148,7 +148,7 @@ fn a_snapshot_that_is_taken_during_a_collection_sees_its_moment() {
         drop(gate);
         assert!(collection.join().unwrap().unwrap().hidden > 0);
         assert_holds_at(&db, &then, &settings, "then");
-        db.compact_range(None, None).unwrap();
+        compact(&db);
         db.gc(GcGoal::Until(1.0)).unwrap();
         assert_holds_at(&db, &then, &settings, "then, compacted");
     });

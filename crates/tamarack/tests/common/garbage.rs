@@ -99,6 +99,12 @@ pub fn delete(db: &Db, model: &mut Content, numbers: impl IntoIterator<Item = us
     }
 }
 
+/// Compacts everything and waits until nothing runs: a compaction that ends later keeps what it may come to.
+pub fn compact(db: &Db) {
+    db.compact_range(None, None).unwrap();
+    db.wait_idle().unwrap();
+}
+
 /// How many keys [`half_dead`] writes.
 pub const KEYS: usize = 200;
 
@@ -108,8 +114,7 @@ pub fn half_dead(db: &Db) -> Content {
     fill(db, &mut model, 0..KEYS, 0);
     db.flush().unwrap();
     fill(db, &mut model, (0..KEYS).step_by(2), 1);
-    db.compact_range(None, None).unwrap();
-    db.wait_idle().unwrap();
+    compact(db);
     model
 }
 
