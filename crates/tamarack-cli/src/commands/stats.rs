@@ -2,10 +2,11 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use tamarack::SegmentStats;
 
 use crate::failure::{Outcome, Result};
 use crate::open::Database;
-use crate::output::{self, Align, Output, Table, bytes, count, percent, ratio};
+use crate::output::{self, Align, Output, Table, bytes, count, percent};
 
 /// Show levels, segments, space and work of a database
 #[derive(Debug, Args)]
@@ -43,33 +44,50 @@ impl Stats {
 }
 
 fn summary(stats: &tamarack::Stats) -> String {
-    let live = stats.live_value_bytes;
-    let line = |name: &str, text: String| format!("  {name:<22}{text}\n");
-    let mut text = String::new();
-    text += &line("on disk", bytes(stats.disk_bytes));
-    text += &line("  log", bytes(stats.log_bytes));
-    text += &line("  tables", bytes(stats.table_bytes));
-    text += &line("live values", bytes(live));
-    text += &line(
-        "dead values",
-        format!(
-            "{} ({} of the log)",
-            bytes(stats.dead_value_bytes),
-            percent(stats.dead_value_bytes, stats.log_bytes)
+    let cold = stats.segments.iter().filter(|segment| segment.is_cold());
+    let cold: u64 = cold.map(|segment| segment.bytes).sum();
+    let lines = [
+        ("on disk", bytes(stats.disk_bytes)),
+        ("  log segments", bytes(stats.log_bytes - cold)),
+        ("  cold segments", bytes(cold)),
+        ("  tables", bytes(stats.table_bytes)),
+        ("  leaving", bytes(stats.leaving_bytes)),
+        ("live data", bytes(stats.live_bytes)),
+        ("live values", bytes(stats.live_value_bytes)),
+        (
+            "dead values",
+            format!(
+                "{} ({} of the segments)",
+                bytes(stats.dead_value_bytes),
+                percent(stats.dead_value_bytes, stats.log_bytes)
+            ),
         ),
-    );
-    text += &line("space amplification", ratio(stats.disk_bytes, live + stats.table_bytes));
-    text += &line("device reads per get", format!("at most {}", stats.worst_case_reads));
-    text +=
-        &line("memtables", format!("{}, {} waiting", bytes(stats.memtable_bytes), stats.immutable_memtables));
-    text += &line("last sequence", count(stats.last_sequence));
-    for (name, value) in since_opening(stats) {
-        text += &line(name, value);
-    }
-    for warning in &stats.warnings {
-        text += &line("warning", warning.clone());
+        ("hidden values", format!("{} (estimated)", bytes(stats.hidden_bytes))),
+        (
+            "space amplification",
+            format!("{:.2}; the limit is {} on disk", stats.space_amplification, bytes(stats.disk_bytes_max)),
+        ),
+        (
+            "moved segments",
+            format!("{}, {} in memory", count(stats.moved_segments), bytes(stats.relocation_memory_bytes)),
+        ),
+        ("device reads per get", format!("at most {}", stats.worst_case_reads)),
+        ("memtables", format!("{}, {} waiting", bytes(stats.memtable_bytes), stats.immutable_memtables)),
+        ("last sequence", count(stats.last_sequence)),
+    ];
+    let mut text = String::new();
+    let quarantined = quarantined(stats).into_iter().map(|name| ("quarantined", name));
+    let warnings = stats.warnings.iter().map(|warning| ("warning", warning.clone()));
+    for (name, value) in lines.into_iter().chain(since_opening(stats)).chain(quarantined).chain(warnings) {
+        text += &format!("  {name:<22}{value}\n");
     }
     text
+}
+
+/// The names of the segments that are damaged and left alone.
+fn quarantined(stats: &tamarack::Stats) -> Vec<String> {
+    let damaged = |segment: &&SegmentStats| stats.quarantined_segments.contains(&segment.id);
+    stats.segments.iter().filter(damaged).map(SegmentStats::file_name).collect()
 }
 
 /// What happened since the database was opened, as far as anything did. The counters of work live in the
@@ -83,6 +101,17 @@ fn since_opening(stats: &tamarack::Stats) -> Vec<(&'static str, String)> {
             stats.user_bytes_written > 0,
             "write amplification",
             format!("{:.2} of {}", stats.write_amplification, bytes(stats.user_bytes_written)),
+        ),
+        (
+            stats.collections > 0,
+            "collections",
+            format!(
+                "{}: {} freed, {} copied, {} left behind",
+                count(stats.collections),
+                output::plural(stats.collected_segments, "segment"),
+                bytes(stats.collection_bytes_written),
+                output::plural(stats.hidden_records, "record")
+            ),
         ),
         (
             lookups > 0,
@@ -145,7 +174,7 @@ fn segments(stats: &tamarack::Stats, shown: usize) -> String {
     }
     for segment in segments.iter().take(shown) {
         table.row(vec![
-            format!("{}", segment.id),
+            segment.file_name(),
             bytes(segment.bytes),
             bytes(segment.live_bytes),
             bytes(segment.dead_bytes),
@@ -179,12 +208,12 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         .iter()
         .map(|segment| {
             json!({
-                "id": segment.id, "bytes": segment.bytes, "live_bytes": segment.live_bytes,
+                "id": segment.id, "file": segment.file_name(), "cold": segment.is_cold(), "bytes": segment.bytes, "live_bytes": segment.live_bytes,
                 "dead_bytes": segment.dead_bytes, "sealed": segment.sealed,
             })
         })
         .collect();
-    json!({
+    let mut all = json!({
         "disk_bytes": stats.disk_bytes, "log_bytes": stats.log_bytes, "table_bytes": stats.table_bytes,
         "live_value_bytes": stats.live_value_bytes, "dead_value_bytes": stats.dead_value_bytes,
         "memtable_bytes": stats.memtable_bytes, "immutable_memtables": stats.immutable_memtables,
@@ -204,5 +233,23 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         "open_tables": stats.open_tables, "table_memory_bytes": stats.table_memory_bytes,
         "syncs": stats.syncs, "stalls": stats.stalls, "stall_seconds": stats.stall_seconds,
         "worst_case_reads": stats.worst_case_reads, "warnings": stats.warnings, "levels": levels, "segments": segments,
+    });
+    let space = space_to_json(stats);
+    if let (Value::Object(all), Value::Object(space)) = (&mut all, space) {
+        all.extend(space);
+    }
+    all
+}
+
+/// What is alive, what it takes up, and what garbage collection did about it.
+fn space_to_json(stats: &tamarack::Stats) -> Value {
+    json!({
+        "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes,
+        "space_amplification": stats.space_amplification, "disk_bytes_max": stats.disk_bytes_max,
+        "moved_segments": stats.moved_segments, "relocation_memory_bytes": stats.relocation_memory_bytes,
+        "quarantined_segments": quarantined(stats),
+        "collections": stats.collections, "collected_segments": stats.collected_segments,
+        "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
+        "collected_records": stats.collected_records, "hidden_records": stats.hidden_records,
     })
 }

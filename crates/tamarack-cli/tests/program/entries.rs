@@ -89,11 +89,22 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
         world.ok(&["put", "db", &format!("key {number}"), &"x".repeat(2000)]);
     }
     let text = world.ok(&["stats", "db"]).text();
-    for word in ["on disk", "live values", "space amplification", "level", "segment"] {
+    for word in ["on disk", "live values", "space amplification", "level", "segment", ".vlog"] {
         assert!(text.contains(word), "{word} is missing in:\n{text}");
     }
     let stats = world.ok(&["stats", "db", "--json"]).json();
-    for field in ["disk_bytes", "levels", "segments", "block_cache", "live_value_bytes", "dead_value_bytes"] {
+    for field in [
+        "disk_bytes",
+        "levels",
+        "segments",
+        "block_cache",
+        "live_value_bytes",
+        "dead_value_bytes",
+        "hidden_bytes",
+        "leaving_bytes",
+        "disk_bytes_max",
+        "quarantined_segments",
+    ] {
         assert!(stats.get(field).is_some(), "{field} is missing in {stats}");
     }
     for level in ["structure", "checksums", "values"] {

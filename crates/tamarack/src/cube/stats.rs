@@ -1,6 +1,7 @@
 //! Figures about a cube.
 
 use super::Cube;
+use crate::base::ids::SegmentId;
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
 use crate::base::sync::Ordering;
@@ -20,10 +21,10 @@ pub struct LevelStats {
     pub referenced_value_bytes: u64,
 }
 
-/// One segment of the log.
+/// One segment: of the log, or a cold one, which garbage collection has written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SegmentStats {
-    /// Its id.
+    /// Its id; those of cold segments have the highest bit set.
     pub id: u32,
     /// Bytes of its file; for the active segment, up to the end of its records.
     pub bytes: u64,
@@ -33,6 +34,18 @@ pub struct SegmentStats {
     pub dead_bytes: u64,
     /// Whether it is sealed and flushed, so that live and dead are exact.
     pub sealed: bool,
+}
+
+impl SegmentStats {
+    /// The name of its file: `NNNNNN.vlog`, or `NNNNNN.cold` if garbage collection has written it.
+    pub fn file_name(&self) -> String {
+        FileName::Segment(SegmentId(self.id)).to_string()
+    }
+
+    /// Whether garbage collection has written it.
+    pub fn is_cold(&self) -> bool {
+        SegmentId(self.id).is_cold()
+    }
 }
 
 /// Use of the block cache.
@@ -61,7 +74,7 @@ pub struct CacheStats {
 pub struct Stats {
     /// The levels, L0 to L6.
     pub levels: Vec<LevelStats>,
-    /// The segments of the log, oldest first.
+    /// The segments: sealed ones of the log, oldest first, cold ones, and those of the log that are not sealed.
     pub segments: Vec<SegmentStats>,
     /// Bytes used in memtables.
     pub memtable_bytes: u64,

@@ -35,14 +35,36 @@ fn table(stats: &Stats) -> String {
             mebibytes(level.referenced_value_bytes),
         );
     }
+    for (name, cold) in [("Log", false), ("Cold", true)] {
+        let segments = stats.segments.iter().filter(|segment| segment.is_cold() == cold);
+        let (count, bytes) =
+            segments.fold((0, 0), |(count, bytes), segment| (count + 1, bytes + segment.bytes));
+        let _infallible = writeln!(out, "{name:<5}  {count:>6}  {:>9.1}", mebibytes(bytes));
+    }
     let _infallible = writeln!(
         out,
-        "Log    {:>6}  {:>9.1}  live {:.1} MiB, dead {:.1} MiB; write amplification {:.2}",
-        stats.segments.len(),
-        mebibytes(stats.log_bytes),
+        "Values: live {:.1} MiB, dead {:.1} MiB, hidden {:.1} MiB, leaving {:.1} MiB",
         mebibytes(stats.live_value_bytes),
         mebibytes(stats.dead_value_bytes),
+        mebibytes(stats.hidden_bytes),
+        mebibytes(stats.leaving_bytes),
+    );
+    let _infallible = writeln!(
+        out,
+        "Disk: {:.1} MiB of at most {:.1}; space amplification {:.2}, write amplification {:.2}",
+        mebibytes(stats.disk_bytes),
+        mebibytes(stats.disk_bytes_max),
+        stats.space_amplification,
         stats.write_amplification,
+    );
+    let _infallible = writeln!(
+        out,
+        "Collections: {}, of {} segments; {:.1} MiB copied, {} records left behind; {} segments moved",
+        stats.collections,
+        stats.collected_segments,
+        mebibytes(stats.collection_bytes_written),
+        stats.hidden_records,
+        stats.moved_segments,
     );
     out
 }
