@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::{Bench, recover::BenchChild};
 use crate::commands::{
-    check::Check, compact::Compact, delete::Delete, dump::Dump, export::ExportDir, get::Get,
-    import::ImportDir, load::Load, multi_get::MultiGet, put::Put, scan::Scan, stats::Stats,
+    check::Check, checkpoint::Checkpoint, compact::Compact, delete::Delete, dump::Dump, export::ExportDir,
+    gc::Gc, get::Get, import::ImportDir, load::Load, multi_get::MultiGet, put::Put, scan::Scan, stats::Stats,
 };
 use crate::demo::{Demo, child::DemoChild};
 use crate::failure::{Outcome, Result};
@@ -51,6 +51,8 @@ enum Command {
     Stats(Stats),
     Check(Check),
     Compact(Compact),
+    Gc(Gc),
+    Checkpoint(Checkpoint),
     Bench(Bench),
     Demo(Demo),
     #[command(hide = true)]
@@ -76,6 +78,8 @@ impl Arguments {
             Command::Stats(command) => command.run(json),
             Command::Check(command) => command.run(json),
             Command::Compact(command) => command.run(json),
+            Command::Gc(command) => command.run(json),
+            Command::Checkpoint(command) => command.run(json),
             Command::Bench(command) => command.run(json),
             Command::Demo(command) => command.run(json),
             Command::BenchChild(command) => command.run(),

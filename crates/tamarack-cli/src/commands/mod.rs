@@ -1,10 +1,12 @@
 //! The commands that work on one database, a file each: its arguments, and `run`.
 
 pub mod check;
+pub mod checkpoint;
 pub mod compact;
 pub mod delete;
 pub mod dump;
 pub mod export;
+pub mod gc;
 pub mod get;
 pub mod import;
 pub mod load;

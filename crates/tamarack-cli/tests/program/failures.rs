@@ -19,6 +19,8 @@ fn wrong_requests_have_status_two() {
         &["bench", "readseq"],
         &["bench", "fillseq", "--num", "1000", "--key-size", "2"],
         &["import-dir", "db", "db", "--prefix", "a", "--raw"],
+        &["gc", "db", "--until", "0.5"],
+        &["gc", "db", "--until", "1.5", "--once"],
     ] {
         let run = world.run(arguments).expect_status(2);
         assert!(!run.stderr.is_empty() && run.stdout.is_empty(), "{run:?}");
@@ -29,7 +31,7 @@ fn wrong_requests_have_status_two() {
 #[test]
 fn a_missing_database_is_an_error_and_is_not_made() {
     let world = World::new();
-    for command in ["scan", "dump", "stats", "check", "compact"] {
+    for command in ["scan", "dump", "stats", "check", "compact", "gc"] {
         let run = world.run(&[command, "db"]).expect_status(3);
         assert_eq!(run.stderr, "tamarack: there is no database at db\n");
     }

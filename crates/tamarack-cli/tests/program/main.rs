@@ -10,5 +10,6 @@ mod demo;
 mod entries;
 mod failures;
 mod records;
+mod space;
 mod trees;
 mod world;

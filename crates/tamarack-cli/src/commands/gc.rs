@@ -1,0 +1,139 @@
+//! `gc`: collects the garbage of a database's value log.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tamarack::{Db, GcGoal, GcReport, Stats};
+
+use crate::failure::{Failure, Outcome, Result};
+use crate::open::Database;
+use crate::output::{self, Align, Output, Table, bytes, count};
+use crate::progress::{Progress, Unit};
+
+/// Free the space of dead values
+///
+/// Memtables are flushed first, so that what they have overwritten or deleted counts as dead. What the tables do not
+/// show to be dead yet stays: `compact` before `gc` frees all there is.
+#[derive(Debug, Args)]
+pub struct Gc {
+    #[command(flatten)]
+    database: Database,
+
+    /// Collect until the database takes at most so many bytes on disk for each live byte [default: the limit that
+    /// an open database keeps to]
+    #[arg(long, value_name = "RATIO", conflicts_with = "once")]
+    until: Option<f64>,
+
+    /// Do one collection, of what is most worth it
+    #[arg(long)]
+    once: bool,
+}
+
+/// What is compared.
+struct Work {
+    before: Stats,
+    after: Stats,
+    done: GcReport,
+    seconds: f64,
+}
+
+impl Gc {
+    /// How often progress looks at the database.
+    const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+    /// Runs the command.
+    pub fn run(self, json: bool) -> Result<Outcome> {
+        let limit = tamarack::Options::default().max_space_amplification;
+        let goal = if self.once { GcGoal::Once } else { GcGoal::Until(self.until.unwrap_or(limit)) };
+        if let GcGoal::Until(ratio) = goal
+            && (ratio.is_nan() || ratio < 1.0)
+        {
+            return Err(Failure::Usage(format!("--until {ratio}: it is at least 1")));
+        }
+        let db = self.database.open_existing()?;
+        // Otherwise the background would have its share, and that would be missing in what is reported.
+        db.pause_gc();
+        let started = Instant::now();
+        db.flush()?;
+        db.wait_idle()?;
+        let before = db.stats();
+        let done = collect(&db, goal, &before)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let work = Work { before, after: db.stats(), done, seconds };
+        let mut output = Output::new();
+        if json {
+            output.json(&work.to_json())?;
+        } else {
+            output.bytes(work.table().as_bytes())?;
+            output.line(&work.summary())?;
+        }
+        output.finish()?;
+        db.close()?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Collects, and shows meanwhile how many bytes have been collected.
+fn collect(db: &Db, goal: GcGoal, before: &Stats) -> Result<GcReport> {
+    let garbage = (before.log_bytes + before.table_bytes).saturating_sub(before.live_bytes);
+    let progress = &Progress::start("gc", Unit::Bytes, Some(garbage.max(1)));
+    let (finished, working) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut shown = 0;
+            while working.recv_timeout(Gc::LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let stats = db.stats();
+                let freed = stats.collected_bytes.saturating_sub(stats.collection_bytes_written);
+                progress.advance(freed.saturating_sub(shown));
+                shown = shown.max(freed);
+            }
+        });
+        let done = db.gc(goal);
+        drop(finished);
+        Ok(done?)
+    })
+}
+
+impl Work {
+    fn to_json(&self) -> Value {
+        let Self { before, after, done, seconds } = self;
+        json!({
+            "seconds": seconds,
+            "disk_bytes_before": before.disk_bytes, "disk_bytes_after": after.disk_bytes,
+            "log_bytes_before": before.log_bytes, "log_bytes_after": after.log_bytes,
+            "live_bytes_before": before.live_bytes, "live_bytes_after": after.live_bytes,
+            "space_amplification_before": before.space_amplification,
+            "space_amplification_after": after.space_amplification,
+            "collected_segments": done.segments, "collected_bytes": done.bytes_before,
+            "copied_bytes": done.bytes_after, "copied_records": done.records, "hidden_records": done.hidden,
+        })
+    }
+
+    fn table(&self) -> String {
+        let Self { before, after, .. } = self;
+        let mut table = Table::new(&[("", Align::Left), ("before", Align::Right), ("after", Align::Right)]);
+        let mut row = |name: &str, of: &dyn Fn(&Stats) -> String| {
+            table.row(vec![name.to_owned(), of(before), of(after)]);
+        };
+        row("on disk", &|stats| bytes(stats.disk_bytes));
+        row("segments", &|stats| bytes(stats.log_bytes));
+        row("tables", &|stats| bytes(stats.table_bytes));
+        row("live", &|stats| bytes(stats.live_bytes));
+        row("space amplification", &|stats| format!("{:.2}", stats.space_amplification));
+        table.render()
+    }
+
+    fn summary(&self) -> String {
+        let done = &self.done;
+        format!(
+            "  collected {} in {}: {} copied ({}), {} left behind",
+            output::plural(done.segments, "segment"),
+            output::seconds(self.seconds),
+            bytes(done.bytes_after),
+            output::plural(done.records, "record"),
+            count(done.hidden)
+        )
+    }
+}
