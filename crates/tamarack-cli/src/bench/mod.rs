@@ -3,17 +3,19 @@
 //! The command prepares a database, runs the workloads in the order given, and prints one report each. What a
 //! workload does is in [`workload`] and [`run`]; what keys and values look like in [`keys`] and [`values`].
 
+mod disk;
 mod keys;
 pub mod recover;
 mod report;
 mod run;
 mod values;
 mod workload;
+mod zipf;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use tamarack::{Db, Options};
+use clap::{Args, ValueEnum};
+use tamarack::{Db, GcPolicy, Options};
 
 use self::report::{Report, print_heading};
 use self::run::Bed;
@@ -27,7 +29,7 @@ use crate::scratch::Scratch;
 /// Measure workloads
 ///
 /// fillseq and fillrandom write each of the keys 0..NUM once, in order or in a random order; overwrite,
-/// readrandom and deleterandom draw keys uniformly, with repetitions; readmissing asks for keys that are not
+/// readrandom and deleterandom draw keys with repetitions, uniformly unless --distribution says otherwise; readmissing asks for keys that are not
 /// there but lie between those that are; readseq and readreverse walk in key order; fillsync writes NUM/1000
 /// keys (at least 100) in random order and syncs each. Keys are zero-padded decimal numbers, values cannot be
 /// compressed. One object per workload and line with --json.
@@ -39,7 +41,9 @@ use crate::scratch::Scratch;
 /// with the memtable of the writer.
 ///
 /// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating
-/// system and are taken after a final sync, when background work has settled (`settled_seconds`).
+/// system and are taken after a final sync, when background work has settled (`settled_seconds`). `disk_bytes` and
+/// `disk_bytes_peak` count allocated blocks, the latter every 50 ms until then; `log_bytes_written` and its like are the
+/// engine's own figures.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Workloads, run in this order on the same database
@@ -69,6 +73,35 @@ pub struct Bench {
     /// Size of a memtable, in MiB
     #[arg(long, value_name = "MIB")]
     memtable_mib: Option<usize>,
+
+    /// Bytes on disk for each live byte that garbage collection keeps to
+    #[arg(long, value_name = "RATIO")]
+    max_space_amplification: Option<f64>,
+
+    /// Which segments garbage collection takes
+    #[arg(long, value_enum, value_name = "POLICY")]
+    gc: Option<Collection>,
+}
+
+/// A policy of garbage collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Collection {
+    /// Those whose dead bytes are most worth the copying
+    CostBenefit,
+    /// The oldest
+    Tail,
+    /// None, unless they are wholly dead
+    Off,
+}
+
+/// How keys are drawn that are not taken in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Distribution {
+    /// All keys alike
+    #[default]
+    Uniform,
+    /// A few keys often (Zipf's law, exponent 0.99), spread over all of them
+    Zipfian,
 }
 
 /// What all workloads of a run have in common.
@@ -101,6 +134,10 @@ struct Plan {
     /// Operations per write; latencies are then those of whole batches
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch_size: u32,
+
+    /// How overwrite, readrandom and deleterandom draw their keys
+    #[arg(long, value_enum, default_value_t, value_name = "DISTRIBUTION")]
+    distribution: Distribution,
 
     /// Seed of everything random
     #[arg(long, default_value_t = 42, value_name = "SEED")]
@@ -177,6 +214,16 @@ impl Bench {
         }
         if let Some(mib) = self.memtable_mib {
             options.memtable_bytes = mib << 20;
+        }
+        if let Some(ratio) = self.max_space_amplification {
+            options.max_space_amplification = ratio;
+        }
+        if let Some(collection) = self.gc {
+            options.gc = match collection {
+                Collection::CostBenefit => GcPolicy::CostBenefit,
+                Collection::Tail => GcPolicy::Tail,
+                Collection::Off => GcPolicy::Off,
+            };
         }
         options
     }

@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
+use tamarack::Db;
 
 use crate::failure::Result;
 use crate::output::{self, Output};
@@ -23,6 +24,14 @@ pub struct Report {
     pub live_bytes: u64,
     /// Space it occupies afterwards.
     pub disk_bytes: u64,
+    /// The most space it occupied, looked at every 50 ms until everything had settled.
+    pub disk_bytes_peak: u64,
+    #[serde(flatten)]
+    pub written: Written,
+    /// `disk_bytes` for each of `live_bytes`.
+    pub space_amplification: Option<f64>,
+    /// `device_write_bytes` for each of `user_bytes`, of workloads that write.
+    pub write_amplification: Option<f64>,
     /// Until a final sync was done and background work had settled.
     pub settled_seconds: f64,
     /// Reads that found their key.
@@ -38,6 +47,38 @@ pub struct Report {
     /// Of `recover` alone.
     #[serde(flatten)]
     pub recovery: Option<Recovery>,
+}
+
+/// What the engine says it has written; of `recover`, since the opening.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Written {
+    pub log_bytes_written: u64,
+    pub flush_bytes_written: u64,
+    pub compaction_bytes_written: u64,
+    pub collection_bytes_written: u64,
+}
+
+impl Written {
+    /// By `db`, since it was opened.
+    pub fn by(db: &Db) -> Self {
+        let stats = db.stats();
+        Self {
+            log_bytes_written: stats.log_bytes_written,
+            flush_bytes_written: stats.flush_bytes_written,
+            compaction_bytes_written: stats.compaction_bytes_written,
+            collection_bytes_written: stats.collection_bytes_written,
+        }
+    }
+
+    /// What is more than in `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            log_bytes_written: self.log_bytes_written - before.log_bytes_written,
+            flush_bytes_written: self.flush_bytes_written - before.flush_bytes_written,
+            compaction_bytes_written: self.compaction_bytes_written - before.compaction_bytes_written,
+            collection_bytes_written: self.collection_bytes_written - before.collection_bytes_written,
+        }
+    }
 }
 
 /// What opening a database took whose writer was killed.
@@ -84,6 +125,7 @@ pub fn print_heading(output: &mut Output) -> Result<()> {
         "dev read",
         "write amp",
         "on disk",
+        "space amp",
     ]))
 }
 
@@ -91,10 +133,7 @@ impl Report {
     /// Prints the report as a row.
     pub fn print_row(&self, output: &mut Output) -> Result<()> {
         let optional = |bytes: Option<u64>| bytes.map_or("–".to_owned(), output::bytes);
-        let amplification = match self.device_write_bytes {
-            Some(written) if self.user_bytes > 0 && self.writes() => output::ratio(written, self.user_bytes),
-            _ => "–".to_owned(),
-        };
+        let ratio = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
         let micros = |time: f64| format!("{time:.1}");
         output.line(&row([
             self.workload,
@@ -108,18 +147,15 @@ impl Report {
             &format!("{:.2}", self.cpu_seconds),
             &optional(self.device_write_bytes),
             &optional(self.device_read_bytes),
-            &amplification,
+            &ratio(self.write_amplification),
             &output::bytes(self.disk_bytes),
+            &ratio(self.space_amplification),
         ]))
-    }
-
-    fn writes(&self) -> bool {
-        self.recovery.is_none() && !self.workload.starts_with("read")
     }
 }
 
-fn row(cells: [&str; 13]) -> String {
-    const WIDTHS: [usize; 12] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10];
+fn row(cells: [&str; 14]) -> String {
+    const WIDTHS: [usize; 13] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10, 10];
     let mut line = format!("{:<13}", cells[0]);
     for (cell, width) in cells[1..].iter().zip(WIDTHS) {
         line += &format!("{cell:>width$}");

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use tamarack::{Db, IterOptions, ReadOptions, WriteBatch, WriteOptions};
 
-use super::Plan;
+use super::disk;
 use super::keys::{self, Permutation, Random, mix};
-use super::report::{Latency, Recovery, Report};
+use super::report::{Latency, Recovery, Report, Written};
 use super::values::{Ledger, State, Values};
 use super::workload::{Action, Choice, Workload};
+use super::zipf::Zipf;
+use super::{Distribution, Plan};
 use crate::failure::{Failure, Result};
 use crate::progress::{Progress, Unit};
 use crate::resources::{self, Resources, Spent};
@@ -23,6 +25,8 @@ pub struct Bed<'a> {
     ledger: Ledger,
     values: Values,
     permutation: Permutation,
+    /// Where keys are drawn by Zipf's law.
+    zipf: Option<Zipf>,
     workloads_run: u8,
 }
 
@@ -60,6 +64,7 @@ impl<'a> Bed<'a> {
             ledger,
             values: Values::new(plan.value_size, plan.seed),
             permutation: Permutation::new(plan.num, plan.seed),
+            zipf: (plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
             workloads_run: 0,
         }
     }
@@ -74,12 +79,18 @@ impl<'a> Bed<'a> {
         if self.workloads_run == Ledger::GENERATION_MAX {
             return Err(Failure::Usage(format!("at most {} workloads per run", Ledger::GENERATION_MAX)));
         }
-        let before = Resources::now();
-        let started = Instant::now();
-        let total = self.operate(workload)?;
-        let seconds = started.elapsed().as_secs_f64();
-        let spent = self.settle(&before)?;
-        Ok(self.report(workload, &total, seconds, &spent))
+        let written = Written::by(&self.db);
+        let (measured, disk_bytes_peak) = disk::peak(self.path, || {
+            let before = Resources::now();
+            let started = Instant::now();
+            let total = self.operate(workload)?;
+            let seconds = started.elapsed().as_secs_f64();
+            Result::Ok((total, seconds, self.settle(&before)?))
+        });
+        let (total, seconds, spent) = measured?;
+        let written = Written::by(&self.db).since(&written);
+        let report = self.report(workload, &total, seconds, &spent);
+        Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, ..report })
     }
 
     /// Runs the operations of `workload`, and no more than that.
@@ -127,6 +138,9 @@ impl<'a> Bed<'a> {
     fn report(&self, workload: Workload, total: &Tally, seconds: f64, spent: &Spent) -> Report {
         let plan = self.plan;
         let entry_bytes = u64::from(plan.key_size) + plan.value_size as u64;
+        let live_bytes = self.ledger.live() * entry_bytes;
+        let disk_bytes = resources::disk_bytes(self.path);
+        let per = |bytes: u64, of: u64| (of > 0).then(|| bytes as f64 / of as f64);
         Report {
             workload: workload.name(),
             ops: total.ops,
@@ -137,8 +151,15 @@ impl<'a> Bed<'a> {
             device_read_bytes: spent.device_read_bytes,
             cpu_seconds: spent.cpu_seconds,
             latency_us: Latency::of(&total.latency),
-            live_bytes: self.ledger.live() * entry_bytes,
-            disk_bytes: resources::disk_bytes(self.path),
+            live_bytes,
+            disk_bytes,
+            disk_bytes_peak: disk_bytes,
+            written: Written::by(&self.db),
+            space_amplification: per(disk_bytes, live_bytes),
+            write_amplification: spent
+                .device_write_bytes
+                .filter(|_| workload.writes())
+                .and_then(|written| per(written, total.user_bytes)),
             settled_seconds: spent.seconds,
             found: total.found,
             verified: total.verified,
@@ -204,7 +225,11 @@ impl Worker<'_> {
         match self.workload.choice() {
             Choice::InOrder => operation,
             Choice::Permuted => self.bed.permutation.at(operation),
-            Choice::Drawn | Choice::DrawnMissing => self.random.below(self.bed.plan.num),
+            Choice::Drawn | Choice::DrawnMissing => match &self.bed.zipf {
+                None => self.random.below(self.bed.plan.num),
+                // The permutation takes the frequent ones apart.
+                Some(zipf) => self.bed.permutation.at(zipf.draw(&mut self.random)),
+            },
         }
     }
 

@@ -51,7 +51,7 @@ pub enum Choice {
     InOrder,
     /// The key to which a fixed permutation maps the operation's number.
     Permuted,
-    /// Any key, uniformly.
+    /// Any key, by the plan's distribution.
     Drawn,
     /// Any key, with a suffix that no stored key has.
     DrawnMissing,
@@ -100,6 +100,11 @@ impl Workload {
     /// Whether it writes keys that need not be there before.
     pub fn is_fill(self) -> bool {
         matches!(self, Self::Fillseq | Self::Fillrandom | Self::Fillsync | Self::Recover)
+    }
+
+    /// Whether it writes entries; what `Recover` measures is an opening.
+    pub fn writes(self) -> bool {
+        matches!(self.action(), Action::Put | Action::Delete) && self != Self::Recover
     }
 
     /// Whether each of its writes is synced, whatever the plan says.

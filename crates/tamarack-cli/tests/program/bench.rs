@@ -96,3 +96,30 @@ fn people_get_a_table() {
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[0].starts_with("workload") && lines[1].starts_with("fillseq"), "{text}");
 }
+
+#[test]
+fn space_and_what_is_written_are_reported() {
+    let world = World::new();
+    let skewed =
+        ["--distribution", "zipfian", "--gc", "tail", "--max-space-amplification", "1.5", "--verify"];
+    let run = world.ok(&[&["bench", "fillrandom", "overwrite", "readrandom"], &SMALL[..], &skewed].concat());
+    let reports = run.json_lines();
+    for report in &reports {
+        assert!(field(report, "disk_bytes_peak") >= field(report, "disk_bytes"), "{report}");
+        assert!(field(report, "space_amplification") >= 0.5, "{report}");
+        for name in ["flush_bytes_written", "compaction_bytes_written", "collection_bytes_written"] {
+            assert!(field(report, name) >= 0.0, "{report}");
+        }
+    }
+    for report in &reports[..2] {
+        assert!(field(report, "log_bytes_written") >= 2000.0 * 216.0, "each workload has its own: {report}");
+        assert!(
+            field(report, "log_bytes_written") < 2.0 * 2000.0 * 216.0,
+            "each workload has its own: {report}"
+        );
+    }
+    assert!(field(&reports[2], "log_bytes_written") < 100.0, "{}", reports[2]);
+    assert_eq!(reports[2]["write_amplification"], Value::Null);
+    assert_eq!(field(&reports[2], "verified"), 2000.0);
+    world.run(&["bench", "fillseq", "--max-space-amplification", "0.5"]).expect_status(2);
+}
