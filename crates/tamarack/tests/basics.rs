@@ -275,3 +275,36 @@ fn sizes_and_properties() {
     assert_eq!(values[0].as_ref().unwrap().as_ref().unwrap().len(), 100);
     assert_eq!(values[1].as_ref().unwrap(), &None);
 }
+
+#[test]
+fn what_is_replayed_counts_as_alive() {
+    // In one memtable, which is gone on with, and in several, which are flushed at once.
+    for memtable_bytes in [1 << 20, 4 << 10] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { memtable_bytes, ..small() };
+        let write = |db: &Db, keys: std::ops::Range<u32>| {
+            for key in keys {
+                db.put(&key.to_be_bytes(), &[7; 1000]).unwrap();
+            }
+        };
+        let db = Db::open(directory.path(), Options { memtable_bytes: 4 << 20, ..options.clone() }).unwrap();
+        write(&db, 0..500);
+        db.close().unwrap();
+        let db = Db::open(directory.path(), options).unwrap();
+        assert_eq!(db.recovery().operations, 500);
+        let expect = |live: u64, when: &str| {
+            let stats = db.stats();
+            let about = live * 9 / 10..live * 11 / 10;
+            assert!(
+                about.contains(&stats.live_bytes),
+                "{} bytes of {live} are alive {when}",
+                stats.live_bytes
+            );
+        };
+        expect(500 * 1004, "after opening");
+        db.flush().unwrap();
+        expect(500 * 1004, "after the flush");
+        write(&db, 500..1000);
+        expect(1000 * 1004, "after new keys");
+    }
+}

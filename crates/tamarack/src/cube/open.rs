@@ -128,7 +128,7 @@ impl Cube {
             order: CommitOrder::new(start, memtable_log_max, Arc::clone(&publisher), Arc::clone(&health)),
             durability: Durability::new(recovered.tail),
             current: Current::new(ReadState { unregistered: handles, ..state }),
-            maintenance: Maintenance::new(unregistered),
+            maintenance: Maintenance::new(unregistered, recovery.log_bytes),
             collector: Collector::new(&version),
             hidden: Hidden::default(),
             throttle: Throttle::default(),

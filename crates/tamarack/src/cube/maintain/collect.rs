@@ -87,7 +87,8 @@ impl Cube {
     /// Bytes of log whose operations are not in tables yet.
     pub(in super::super) fn unflushed_log_bytes(&self) -> u64 {
         let flushed = self.maintenance.flushed_log_bytes.load(Ordering::Relaxed);
-        self.order.log_bytes().saturating_sub(flushed)
+        let replayed = self.maintenance.replayed_log_bytes.load(Ordering::Relaxed);
+        replayed + self.order.log_bytes().saturating_sub(flushed)
     }
 
     /// Keeps collections from beginning in the background until [`resume_gc`](Self::resume_gc) has been called as often.

@@ -120,7 +120,8 @@ impl Cube {
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         let flushed_before = self.maintenance.flushed_log_bytes.swap(newest.log_bytes, Ordering::Relaxed);
-        self.estimate_hidden(Some(newest.log_bytes - flushed_before));
+        let replayed = self.maintenance.replayed_log_bytes.swap(0, Ordering::Relaxed);
+        self.estimate_hidden(Some(replayed + newest.log_bytes - flushed_before));
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);

@@ -56,6 +56,8 @@ pub struct Maintenance {
     pub(super) cancelled: Arc<AtomicBool>,
     /// Bytes of log, counted from opening, whose operations are in tables.
     flushed_log_bytes: AtomicU64,
+    /// Bytes of log that opening has replayed, until the first flush, which takes all of it.
+    replayed_log_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -92,9 +94,13 @@ impl Seal {
 }
 
 impl Maintenance {
-    /// Work that begins with the segments recovery has sealed.
-    pub fn new(sealed: Vec<SegmentMeta>) -> Self {
-        Self { state: Mutex::new(State { sealed, ..State::default() }), ..Self::default() }
+    /// Work that begins with the segments recovery has sealed and the bytes of log that it has replayed.
+    pub fn new(sealed: Vec<SegmentMeta>, replayed_log_bytes: u64) -> Self {
+        Self {
+            state: Mutex::new(State { sealed, ..State::default() }),
+            replayed_log_bytes: AtomicU64::new(replayed_log_bytes),
+            ..Self::default()
+        }
     }
 
     /// Adds a full segment.
