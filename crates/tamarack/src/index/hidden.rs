@@ -66,12 +66,11 @@ pub fn is_hidden(
     Ok(false)
 }
 
-/// Whether the record to which `pointer` leads has not been left behind.
-fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -> Result<bool> {
-    match version.segments().relocation_table(pointer.segment) {
-        Some(table) => Ok(relocate.relocate(table, pointer)?.is_some()),
-        None => Ok(true),
-    }
+/// Whether the record to which `pointer` leads has not been left behind, as far as can be told: what a damaged
+/// relocation table hides, the collection that meets it will say.
+fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -> bool {
+    let table = version.segments().relocation_table(pointer.segment);
+    table.is_none_or(|table| relocate.relocate(table, pointer).map_or(true, |present| present.is_some()))
 }
 
 /// Keys that are sampled of a table, at least, if it has so many.
@@ -109,7 +108,7 @@ impl Index {
                 let sequence = trailer_sequence(trailer);
                 let hides = self.hidden_below(version, (level, table.id), user_key, sequence, snapshots)?;
                 if let Some(pointer) = hides
-                    && is_there(version, pointer, relocate)?
+                    && is_there(version, pointer, relocate)
                 {
                     let record = self.options.table.record_overhead + user_key.len() as u64;
                     *hidden.entry(pointer.segment).or_default() += record + u64::from(pointer.stored_len);
