@@ -16,7 +16,7 @@ use common::garbage::{
     COLD_FIRST, Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact,
     fill, half_dead, key, quiet, segment_name, value, walk,
 };
-use common::{Watchdog, file_names};
+use common::{Watchdog, copy_directory, file_names};
 use tamarack::testing::EIO;
 use tamarack::testing::{Call, Fault};
 use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, IterOptions, Options, ReadOptions};
@@ -266,4 +266,27 @@ fn what_cannot_be_read_for_a_moment_is_not_in_quarantine() {
     assert_eq!(db.stats().quarantined_segments, [0; 0]);
     assert!(db.gc(GcGoal::Once).unwrap().segments > 0);
     assert_holds_at(&db, &model, &ReadOptions::default(), "read again");
+}
+
+#[test]
+fn a_damaged_table_puts_no_segment_into_quarantine() {
+    let place = Place::new(quiet());
+    let db = place.open();
+    half_dead(&db);
+    db.close().unwrap();
+    let table = file_names(&place.path()).into_iter().find(|name| name.ends_with(".table")).unwrap();
+    let len = std::fs::read(place.path().join(&table)).unwrap().len();
+    let mut met = 0;
+    for at in (0..len).step_by(len / 40) {
+        let copy = place.path().with_extension(at.to_string());
+        copy_directory(&place.path(), &copy);
+        flip(&copy.join(&table), at);
+        let Ok(db) = Db::open(&copy, quiet()) else { continue };
+        if let Err(error) = db.gc(GcGoal::Once) {
+            assert_eq!(named(&error).0, table, "byte {at}");
+            met += 1;
+        }
+        assert_eq!(db.stats().quarantined_segments, [0; 0], "byte {at}");
+    }
+    assert!(met > 0, "some bytes are needed to collect");
 }

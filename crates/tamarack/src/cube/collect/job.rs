@@ -4,7 +4,7 @@ use super::super::Cube;
 use super::super::space::Content;
 use super::survivors::{Batch, Survivor, Victim};
 use super::{Candidate, choose};
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::names::FileName;
 use crate::base::segment::SegmentMove;
@@ -159,13 +159,23 @@ impl Cube {
         Ok(done)
     }
 
-    /// Keeps a damaged segment, and leaves it alone from now on; other errors pass.
+    /// Keeps a segment and leaves it alone from now on if `error` says that it is damaged. Other errors pass, also
+    /// damage to a table that was met on the way.
     fn quarantine(&self, error: &Error, victim: SegmentId) {
-        if error.kind() == ErrorKind::Corruption {
+        if self.is_damage_to(error, victim) {
             self.collector.quarantine(victim);
             let name = FileName::Segment(victim);
             self.health.warn(format!("{name} is damaged and is not collected any more: {error}"));
         }
+    }
+
+    fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
+        error.as_corruption().is_some_and(|place| place.file == self.reader.path(segment))
+    }
+
+    /// Whether `error` is damage to a segment that is left alone, so that others can be collected.
+    pub(in super::super) fn is_in_quarantine(&self, error: &Error) -> bool {
+        self.collector.quarantined().iter().any(|&segment| self.is_damage_to(error, segment))
     }
 }
 

@@ -54,10 +54,11 @@ impl Cube {
         if let Some(error) = &stopped {
             self.health.warn(format!("garbage could not be collected: {error}"));
         }
+        // The others can be collected.
+        let stopped = stopped.filter(|error| !self.is_in_quarantine(error));
         self.end_job(|state| {
             state.collecting -= 1;
-            // A damaged segment is in quarantine by now; the others can be collected.
-            if let Some(error) = stopped.filter(|error| error.kind() != ErrorKind::Corruption) {
+            if let Some(error) = stopped {
                 state.collection_stopped.get_or_insert(error);
             }
         });

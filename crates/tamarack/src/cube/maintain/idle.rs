@@ -66,6 +66,8 @@ impl Cube {
         if now.saturating_sub(watch.since) < IDLE_AFTER || self.options.gc == GcPolicy::Off {
             return;
         }
+        // Those of the tables that were there when the cube was opened are not known yet.
+        self.estimate_hidden(None);
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         state.idle = true;
