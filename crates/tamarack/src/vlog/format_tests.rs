@@ -1,5 +1,7 @@
 //! Tests of the segment's bytes; the hex examples are those of `docs/formats/segment.md`.
 
+use super::super::cold::relocation_key;
+use super::super::relocation::Relocations;
 use super::*;
 
 fn header() -> SegmentHeader {
@@ -67,6 +69,25 @@ fn the_documented_mark_decodes() {
     assert_eq!(documented, bytes, "{bytes:02x?}");
     assert_eq!(find_mark(header().seed(), 112, &documented), Some(durable));
     assert_eq!(find_mark(header().seed(), 113, &documented), None, "a mark counts only in its place");
+}
+
+#[test]
+fn the_documented_relocation_table_decodes() {
+    let table = Relocations::new(vec![(80, 116), (300, 80)]);
+    let (key, value) = (relocation_key(SegmentId(7)), table.encode());
+    let relocations = RecordHeader {
+        kind: RecordKind::Relocations,
+        key_len: key.len() as u16,
+        stored_len: value.len() as u32,
+        value_checksum: Checksum::unseeded().with(&value).finish(),
+        ..put()
+    };
+    let mut bytes = relocations.encode(header().seed(), 152, &key).to_vec();
+    bytes.extend_from_slice(&key);
+    bytes.extend_from_slice(&value);
+    let documented = hex_block(PAGE, "### Example: a relocation table");
+    assert_eq!(documented, bytes, "{bytes:02x?}");
+    assert_eq!(Relocations::decode(&documented[RECORD_HEADER_BYTES + key.len()..]), Some(table));
 }
 
 #[test]
