@@ -477,6 +477,7 @@ fn options(random: &mut Random, order: KeyOrder) -> Options {
         recovery_log_max: random.pick(&[2 * segment_bytes_max, 64 << 10, 1 << 20]),
         log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
         max_space_amplification: random.pick(&[1.05, 1.3, 1000.0]),
+        gc_bytes_per_second: random.pick(&[0, 0, 64 << 20]),
         gc: random.pick(&[GcPolicy::CostBenefit, GcPolicy::CostBenefit, GcPolicy::Tail, GcPolicy::Off]),
         inline_value_max: random.pick(&[0, 16, 512]),
         value_codec: random.pick(&[Codec::None, Codec::Lz4, Codec::Zstd]),

@@ -70,6 +70,9 @@ pub struct Options {
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
     pub gc: GcPolicy,
+    /// Bytes a second that garbage collection may copy, all its threads together; 0 is no limit. Less disturbs
+    /// foreground reads less; writers are slowed down when it is too little to keep the bound on space. Default: 0.
+    pub gc_bytes_per_second: u64,
     /// How the log is written. Default: [`LogMode::Auto`].
     pub log_mode: LogMode,
     /// Values up to this many bytes are kept in the tables beside their keys, larger ones only in the log; 0 to
@@ -110,6 +113,7 @@ impl Default for Options {
             recovery_log_max: 1 << 30,
             max_space_amplification: 1.3,
             gc: GcPolicy::CostBenefit,
+            gc_bytes_per_second: 0,
             log_mode: LogMode::Auto,
             inline_value_max: 512,
             value_codec: Codec::None,

@@ -129,7 +129,7 @@ impl Cube {
             durability: Durability::new(recovered.tail),
             current: Current::new(ReadState { unregistered: handles, ..state }),
             maintenance: Maintenance::new(unregistered, recovery.log_bytes),
-            collector: Collector::new(&version),
+            collector: Collector::new(&version, options.gc_bytes_per_second),
             hidden: Hidden::default(),
             throttle: Throttle::default(),
             spare: Spare::default(),

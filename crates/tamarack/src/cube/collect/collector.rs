@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::pace::Pace;
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::sync::{AtomicU64, Mutex, Ordering};
@@ -13,16 +14,19 @@ pub struct Collector {
     /// The id of the next cold segment. Ids are not used again while the cube is open.
     next_id: AtomicU64,
     quarantined: Mutex<BTreeSet<SegmentId>>,
+    /// How fast copies may be made.
+    pub(super) pace: Pace,
 }
 
 impl Collector {
-    /// A collector whose cold segments get ids that `version` does not know.
-    pub fn new(version: &Version) -> Self {
+    /// A collector whose cold segments get ids that `version` does not know, and that copies at most `rate` bytes a
+    /// second; 0 is no limit.
+    pub fn new(version: &Version, rate: u64) -> Self {
         let segments = version.segments();
         let sealed = segments.sealed().map(|entry| entry.meta.id);
         let known = sealed.chain(segments.moved().map(|(id, _)| id)).filter(|id| id.is_cold());
         let next = known.max().map_or(u64::from(SegmentId::COLD_FIRST.0), |id| u64::from(id.0) + 1);
-        Self { next_id: AtomicU64::new(next), quarantined: Mutex::default() }
+        Self { next_id: AtomicU64::new(next), quarantined: Mutex::default(), pace: Pace::new(rate) }
     }
 
     /// An id for a cold segment.

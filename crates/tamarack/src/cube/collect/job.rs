@@ -1,7 +1,10 @@
 //! Runs one collection.
 
+use std::time::Duration;
+
 use super::super::Cube;
 use super::super::space::Content;
+use super::pace::PACE_BYTES;
 use super::survivors::{Batch, Survivor, Victim};
 use super::{Candidate, choose};
 use crate::base::error::{Error, Result};
@@ -12,7 +15,7 @@ use crate::base::sync::Ordering;
 use crate::index::Collection;
 use crate::index::version::Version;
 use crate::vlog::cold::{ColdWriter, Original};
-use crate::vlog::format::SegmentHeader;
+use crate::vlog::format::{SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
 
 /// Bytes of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within what fits.
@@ -169,6 +172,16 @@ impl Cube {
         }
     }
 
+    /// Waits as long as `bytes` copied take at the pace that was asked for, or until the cube is closed.
+    fn keep_pace(&self, bytes: u64) {
+        let mut left = self.collector.pace.after(bytes, || self.env.clock.monotonic());
+        while !left.is_zero() && !self.maintenance.cancelled.load(Ordering::Relaxed) {
+            let slice = left.min(Duration::from_millis(50));
+            self.env.clock.sleep(slice);
+            left -= slice;
+        }
+    }
+
     fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
         error.as_corruption().is_some_and(|place| place.file == self.reader.path(segment))
     }
@@ -223,9 +236,13 @@ impl Copier<'_> {
         survivors.sort_unstable_by(|left, right| {
             order.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
         });
+        let mut unpaid = 0;
         for survivor in &survivors {
             if self.cube.maintenance.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::closed());
+            }
+            if unpaid >= PACE_BYTES {
+                self.cube.keep_pace(std::mem::take(&mut unpaid));
             }
             let victim = &self.victims[survivor.victim as usize];
             let record = victim.referenced[survivor.record as usize];
@@ -240,7 +257,9 @@ impl Copier<'_> {
                 .copy(&self.cube.reader, original)
                 .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
             self.moved[survivor.victim as usize].push((record.at, now));
+            unpaid += record_len(key.len(), u64::from(survivor.stored_len));
         }
+        self.cube.keep_pace(unpaid);
         self.note_range(&survivors, batch);
         batch.survivors = survivors;
         batch.clear();

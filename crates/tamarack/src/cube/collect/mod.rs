@@ -43,6 +43,7 @@
 mod choose;
 mod collector;
 mod job;
+mod pace;
 mod request;
 mod survivors;
 
