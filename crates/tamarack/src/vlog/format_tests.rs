@@ -1,8 +1,8 @@
 //! Tests of the segment's bytes; the hex examples are those of `docs/formats/segment.md`.
 
-use super::super::cold::relocation_key;
-use super::super::relocation::Relocations;
 use super::*;
+use crate::vlog::cold::relocation_key;
+use crate::vlog::relocation::Relocations;
 
 fn header() -> SegmentHeader {
     SegmentHeader {
