@@ -24,7 +24,7 @@ pub enum GcPolicy {
     /// Those whose dead bytes are most worth the copying of what is alive, old ones first among equals.
     #[default]
     CostBenefit,
-    /// The oldest, whatever is dead in it (WiscKey, section 3.3.3). Copies more; for comparison.
+    /// The oldest of those that are not wholly alive (after WiscKey, section 3.3.3). For comparison.
     Tail,
     /// None in the background: segments go once nothing in them is alive, others when `Db::gc` is called. The bound
     /// on space does not hold.
@@ -65,8 +65,8 @@ pub struct Options {
     pub recovery_log_max: u64,
     /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
     /// few segments comes on top, so that small databases are not collected all the time. Writers are slowed down as
-    /// the slack is used up. Lower values cost writes: collecting uniformly overwritten values at 1.3 writes each
-    /// more than twice, at 1.1 more than five times. Default: 1.3.
+    /// the slack is used up. Lower values cost writes: at 1.3, 4 million
+    /// uniform overwrites of 2 million values of 1 KiB wrote 2.7 bytes for each byte. Default: 1.3.
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
     pub gc: GcPolicy,

@@ -94,7 +94,7 @@ impl Cube {
             cube.check_everything()?;
         }
         if !cube.options.read_only {
-            watch(&cube.env, Arc::downgrade(&cube))?;
+            watch(&cube)?;
         }
         cube.schedule();
         Ok(cube)

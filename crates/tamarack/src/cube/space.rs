@@ -226,7 +226,7 @@ impl Cube {
     }
 
     /// Estimates what tables hide that have come since the last call; `flushed_log_bytes` are those that a flush has
-    /// just turned into tables of level 0. Reads some blocks of each. A table that cannot be read counts as hiding
+    /// just turned into tables of level 0. Reads each of them. A table that cannot be read counts as hiding
     /// nothing: whoever needs it will say what is wrong.
     pub(super) fn estimate_hidden(&self, flushed_log_bytes: Option<u64>) {
         let version = self.index.version();

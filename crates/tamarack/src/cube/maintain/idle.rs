@@ -4,14 +4,13 @@
 //! it is seen; writers are refused while readers hold far too much; and the segment prepared for the next writes is given back. The thread holds the cube only while it
 //! looks, and ends by itself when the cube is gone.
 
-use std::sync::Weak;
 use std::time::Duration;
 
 use super::super::Cube;
 use super::super::space::{Demand, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
-use crate::env::Env;
+use crate::base::sync::Arc;
 
 /// How often it looks.
 const TICK: Duration = Duration::from_millis(100);
@@ -38,20 +37,21 @@ struct Watch {
 ///
 /// # Errors
 /// `Io` if it cannot be started.
-pub fn watch(env: &Env, cube: Weak<Cube>) -> Result<()> {
-    let (clock, mut watch) = (env.clock.clone(), Watch::default());
+pub fn watch(cube: &Arc<Cube>) -> Result<()> {
+    let (clock, mut watch) = (cube.env.clock.clone(), Watch::default());
+    let watched = Arc::downgrade(cube);
     let body = Box::new(move || {
         loop {
             clock.sleep(TICK);
-            let Some(cube) = cube.upgrade() else { return };
+            let Some(cube) = watched.upgrade() else { return };
             if cube.maintenance.state.lock().closing {
                 return;
             }
             cube.look(&mut watch);
         }
     });
-    let started = env.spawn.spawn("tamarack-idle", body);
-    started.map(drop).map_err(|error| Error::io("start a thread for", std::path::Path::new("."), error))
+    let started = cube.env.spawn.spawn("tamarack-idle", body);
+    started.map(drop).map_err(|error| Error::io("start a thread for", &cube.directory, error))
 }
 
 impl Cube {
