@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Random, Watchdog, assert_clean, content, fast_directory, file_names, open_when_released, tiny};
+use common::{Random, Watchdog, assert_clean, content, fast_directory, file_names, tiny};
 use tamarack::testing::{Call, Env, Fault, FaultEnv, Faults, posix_env};
 use tamarack::{CheckpointReport, Comparator, Db, ErrorKind, GcGoal, Options, WriteBatch, WriteOptions};
 
@@ -280,7 +280,7 @@ fn original_and_copy_never_change_each_other() {
     db.gc(GcGoal::Until(1.0)).unwrap();
     churn(&db, &mut model, &mut random, 30);
     place.crash(db);
-    let db = open_when_released(&place.path("db"), &tiny()).unwrap();
+    let db = Db::open(place.path("db"), tiny()).unwrap();
     assert!(content(&db) == model);
 
     // The copy is what it was, and goes on in another way.
@@ -317,7 +317,7 @@ fn a_copy_outlives_an_original_that_goes_at_once() {
     db.checkpoint(place.path("copy")).unwrap();
     place.crash(db);
     place.assert_copy("copy", &model);
-    let db = open_when_released(&place.path("db"), &tiny()).unwrap();
+    let db = Db::open(place.path("db"), tiny()).unwrap();
     assert!(content(&db) == model);
     db.close().unwrap();
     std::fs::remove_dir_all(place.path("db")).unwrap();
@@ -380,7 +380,7 @@ fn a_database_opened_read_only_can_be_copied() {
         }
         let path = place.path("db");
         let read_only = Options { read_only: true, ..place.options.clone() };
-        let db = open_when_released(&path, &read_only).unwrap();
+        let db = Db::open(&path, read_only.clone()).unwrap();
         assert!(db.recovery().operations > 200, "there is a log to copy");
         let read = |file: &String| std::fs::read(path.join(file)).unwrap();
         let before: Vec<_> = file_names(&path).into_iter().map(|file| (read(&file), file)).collect();

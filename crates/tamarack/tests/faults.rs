@@ -218,11 +218,12 @@ fn once_there_is_space(what: &str, mut call: impl FnMut() -> tamarack::Result<()
 
 #[test]
 fn a_full_disk_refuses_writes_and_takes_them_again_once_there_is_space() {
-    for log_mode in [LogMode::Auto, LogMode::Plain] {
+    let modes = [LogMode::Auto, LogMode::Plain].map(|mode| [(mode, None), (mode, Some(0))]);
+    for (log_mode, reserved_bytes) in modes.into_iter().flatten() {
         for quota in (0..90_000).step_by(1500) {
-            let what = format!("{log_mode:?}, {quota} bytes left");
+            let what = format!("{log_mode:?}, {reserved_bytes:?} reserved, {quota} bytes left");
             let _watchdog = Watchdog::new(30, what.clone());
-            let place = Place::new(Options { log_mode, ..tiny() });
+            let place = Place::new(Options { log_mode, reserved_bytes, ..tiny() });
             let db = place.open().unwrap();
             let mut ledger = Ledger::default();
             (0..20).for_each(|_| ledger.write(&db, false).unwrap());

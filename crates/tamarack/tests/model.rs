@@ -17,10 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{
-    Random, Watchdog, assert_clean, copy_directory, fast_directory, number_from_environment,
-    open_when_released,
-};
+use common::{Random, Watchdog, assert_clean, copy_directory, fast_directory, number_from_environment};
 use tamarack::{
     Bytewise, Codec, Comparator, Db, ErrorKind, GcGoal, GcPolicy, Iter, IterOptions, LogMode, Options,
     ReadOptions, Snapshot, WriteBatch, WriteOptions,
@@ -433,7 +430,7 @@ impl World {
 
     fn open(&mut self) {
         self.options = options(&mut self.random, self.model.order);
-        self.db = Some(open_when_released(&self.path(), &self.options).unwrap());
+        self.db = Some(Db::open(self.path(), self.options.clone()).unwrap());
         self.compare_all();
     }
 

@@ -145,7 +145,7 @@ fn a_panic_inside_a_write_stops_writes_and_nobody_waits_for_ever() {
     };
     all_there(&db);
     assert!(db.close().is_err());
-    all_there(&common::open_when_released(directory.path(), &options).unwrap());
+    all_there(&Db::open(directory.path(), options).unwrap());
 }
 
 /// Changes one byte in the middle of the largest file whose name ends with `suffix`.

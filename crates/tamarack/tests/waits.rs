@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{
-    Random, Watchdog, assert_clean, content, copy_directory, fast_directory, number_from_environment,
-    open_when_released, tiny,
+    Random, Watchdog, assert_clean, content, copy_directory, fast_directory, number_from_environment, tiny,
 };
 use tamarack::testing::{Call, ENOSPC, Env, Fault, FaultEnv, Faults, posix_env};
 use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, WriteBatch, WriteOptions};
@@ -156,7 +155,7 @@ impl World {
 
     /// Opens the database in a world without faults.
     fn assert_recovers(&self, ledgers: Vec<Ledger>) {
-        let db = open_when_released(self.directory.path(), &self.options)
+        let db = Db::open(self.directory.path(), self.options.clone())
             .unwrap_or_else(|error| panic!("{}: {error}", self.what));
         let found = content(&db);
         for (thread, ledger) in ledgers.into_iter().enumerate() {

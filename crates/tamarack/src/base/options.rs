@@ -73,6 +73,11 @@ pub struct Options {
     /// Bytes a second that garbage collection may copy, all its threads together; 0 is no limit. Less disturbs
     /// foreground reads less; writers are slowed down when it is too little to keep the bound on space. Default: 0.
     pub gc_bytes_per_second: u64,
+    /// Bytes of the file system that the log leaves free, so that deletions, flushes and garbage collection go on when
+    /// writes of new data are refused for want of space (compactions leave half of them, deletions a quarter); what
+    /// memtables need to become tables comes on top. With 0
+    /// the log may take the last byte. Default, `None`: an eighth of the database's size, at most eight full segments.
+    pub reserved_bytes: Option<u64>,
     /// How the log is written. Default: [`LogMode::Auto`].
     pub log_mode: LogMode,
     /// Values up to this many bytes are kept in the tables beside their keys, larger ones only in the log; 0 to
@@ -114,6 +119,7 @@ impl Default for Options {
             max_space_amplification: 1.3,
             gc: GcPolicy::CostBenefit,
             gc_bytes_per_second: 0,
+            reserved_bytes: None,
             log_mode: LogMode::Auto,
             inline_value_max: 512,
             value_codec: Codec::None,

@@ -1,6 +1,7 @@
 //! A write, from the caller's batch to its acknowledgement. The protocol is described in `order`.
 
 use super::Cube;
+use super::headroom::Claim;
 use super::order::{Cleared, Grant, Need, Obstacle};
 use crate::base::batch::{Operation, WriteBatch};
 use crate::base::checksum::Checksum;
@@ -133,13 +134,10 @@ impl Cube {
         options: &WriteOptions,
     ) -> Result<()> {
         self.check_may_write()?;
-        // Deletions make room: they get in.
-        if self.throttle.refuses()
-            && entries.clone().any(|entry| matches!(entry.operation, Operation::Put { .. }))
-        {
+        let need = self.measure(entries.clone())?;
+        if self.throttle.refuses() && need.claim == Claim::Data {
             self.check_space()?;
         }
-        let need = self.measure(entries.clone())?;
         let wait = self.throttle.admit(need.log_bytes, || self.env.clock.monotonic());
         if !wait.is_zero() {
             self.env.clock.sleep(wait);
@@ -176,13 +174,17 @@ impl Cube {
 
     /// What a batch takes of log and memtable.
     fn measure<'a>(&self, entries: impl ExactSizeIterator<Item = Entry<'a>>) -> Result<Need> {
-        let mut need = Need { log_bytes: 0, memtable_bytes: 0, operations: entries.len() as u64 };
+        let (operations, claim) = (entries.len() as u64, Claim::Deletions);
+        let mut need = Need { log_bytes: 0, memtable_bytes: 0, operations, claim };
         let mut last_record = 0;
         for entry in entries {
             last_record = entry.record_len();
             need.log_bytes += last_record;
             let payload = self.payload_len(&entry);
             need.memtable_bytes += Memtable::entry_bytes_max(entry.operation.key().len(), payload);
+            if matches!(entry.operation, Operation::Put { .. }) {
+                need.claim = Claim::Data;
+            }
         }
         let last_offset = SEGMENT_HEADER_BYTES + need.log_bytes - last_record;
         if last_offset > u64::from(u32::MAX) {

@@ -11,6 +11,7 @@ pub mod checkpoint;
 pub mod collect;
 mod commit;
 mod durability;
+mod headroom;
 mod health;
 pub mod iter;
 mod maintain;
@@ -37,14 +38,15 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::Options;
 use crate::base::recovery::RecoveryReport;
 use crate::base::sync::{Arc, AtomicU64, Mutex};
+use crate::env::Env;
 use crate::env::pool::WorkerPool;
-use crate::env::{DirLock, Env};
 use crate::index::Index;
 use crate::index::cache::BlockCache;
 use crate::vlog::reader::SegmentReader;
 
 use collect::Collector;
 use durability::Durability;
+use headroom::Headroom;
 use health::Health;
 use maintain::Maintenance;
 use order::CommitOrder;
@@ -71,6 +73,7 @@ pub struct Cube {
     durability: Durability,
     health: Arc<Health>,
     throttle: Throttle,
+    headroom: Headroom,
     current: Current,
     snapshots: Arc<Snapshots>,
     maintenance: Maintenance,
@@ -83,8 +86,6 @@ pub struct Cube {
     read_workers: Mutex<Option<Arc<WorkerPool>>>,
     counters: Counters,
     recovery: RecoveryReport,
-    /// Held until the cube is gone.
-    _lock: Box<dyn DirLock>,
 }
 
 /// What has been written since the cube was opened.

@@ -2,6 +2,7 @@
 
 use super::collect::Collector;
 use super::durability::Durability;
+use super::headroom::Headroom;
 use super::health::Health;
 use super::maintain::{Maintenance, Seal, watch};
 use super::order::{CommitOrder, Start};
@@ -20,7 +21,7 @@ use crate::base::names::FileName;
 use crate::base::options::Options;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::pool::WorkerPool;
-use crate::env::{DirLock, Env, LockMode};
+use crate::env::{DirLock, Env, LockMode, remove_if_there};
 use crate::index::cache::BlockCache;
 use crate::index::compact::CompactionOptions;
 use crate::index::manifest::FIRST_MANIFEST;
@@ -49,12 +50,18 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 
 impl Cube {
     /// Opens the cube in `directory`, or creates it if `options` say so: reads the manifest, replays the log from
-    /// its head, and makes durable what was replayed. Blocks on the device.
+    /// its head, and makes durable what was replayed. Blocks on the device. The lock belongs to whoever uses the cube:
+    /// a job that has just ended may hold the cube for a moment longer, and does nothing with it.
     ///
     /// # Errors
     /// `InvalidArgument` (missing, existing, another comparator), `Locked`, `Corruption`, `Unsupported`, `Io`,
     /// `NoSpace`.
-    pub fn open(env: Env, directory: &Path, options: Options, shared: Shared) -> Result<Arc<Self>> {
+    pub fn open(
+        env: Env,
+        directory: &Path,
+        options: Options,
+        shared: Shared,
+    ) -> Result<(Arc<Self>, Box<dyn DirLock>)> {
         options.check()?;
         let begin = env.clock.monotonic();
         let lock = lock(&env, directory, &options)?;
@@ -85,7 +92,6 @@ impl Cube {
             index,
             reader,
             shared,
-            lock,
             replay,
             recovered,
             begin,
@@ -97,11 +103,11 @@ impl Cube {
             watch(&cube)?;
         }
         cube.schedule();
-        Ok(cube)
+        Ok((cube, lock))
     }
 
     fn assemble(parts: Parts<'_>) -> Arc<Self> {
-        let Parts { env, directory, options, keys, health, index, reader, shared, lock, .. } = parts;
+        let Parts { env, directory, options, keys, health, index, reader, shared, .. } = parts;
         let recovered = parts.recovered;
         let version = index.version();
         let publisher = Publisher::new(recovered.last_sequence);
@@ -132,13 +138,13 @@ impl Cube {
             collector: Collector::new(&version, options.gc_bytes_per_second),
             hidden: Hidden::default(),
             throttle: Throttle::default(),
+            headroom: Headroom::default(),
             spare: Spare::default(),
             snapshots: Arc::new(Snapshots::default()),
             workers: shared.workers,
             blocks: shared.blocks,
             read_workers: Mutex::new(None),
             counters: Counters::default(),
-            _lock: lock,
             env,
             options,
             keys,
@@ -192,7 +198,6 @@ struct Parts<'a> {
     index: Arc<Index>,
     reader: Arc<SegmentReader>,
     shared: Shared,
-    lock: Box<dyn DirLock>,
     replay: Replay,
     recovered: Recovered,
     begin: std::time::Duration,
@@ -327,7 +332,7 @@ fn remove_orphan_segments(env: &Env, directory: &Path, version: &Version, read_o
         let finished = id.is_cold() || id < version.numbers().log_head.segment;
         if finished && version.segments().get(id).is_none() {
             let path = name.path(directory);
-            env.fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+            remove_if_there(&*env.fs, &path).map_err(|error| Error::io("remove", &path, error))?;
         }
     }
     Ok(())

@@ -33,6 +33,7 @@ use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
 use crate::vlog::segment::Segment;
 
+use super::headroom::Claim;
 use super::health::Health;
 use super::publish::{Publisher, Ticket};
 
@@ -45,6 +46,8 @@ pub struct Need {
     pub memtable_bytes: usize,
     /// Operations.
     pub operations: u64,
+    /// What it wants space for.
+    pub claim: Claim,
 }
 
 /// What a batch was given, for itself alone.
@@ -81,8 +84,10 @@ pub enum Obstacle {
     Space {
         /// The segment.
         segment: Arc<Segment>,
-        /// The end of the range that must be reserved.
+        /// The end of the range that must be reserved, and open to `claim`.
         end: u64,
+        /// What for.
+        claim: Claim,
     },
     /// The segment takes plain writes, which are done in log order.
     PlainWrite(Grant),
@@ -123,6 +128,8 @@ pub struct SegmentTurn {
     pub first_sequence: Sequence,
     /// Bytes of records it must hold.
     pub log_bytes: u64,
+    /// What for.
+    pub claim: Claim,
     /// The last ticket granted.
     pub last_ticket: Ticket,
 }
@@ -134,10 +141,10 @@ pub enum Cleared {
     Memtable(Arc<Memtable>, usize),
     /// The memtable has this many bytes left after all.
     MemtableRoom(usize),
-    /// Here is the next segment.
-    Segment(Arc<Segment>),
-    /// The space is reserved.
-    Space,
+    /// Here is the next segment; what is reserved of it was taken for this.
+    Segment(Arc<Segment>, Claim),
+    /// All the space of this segment that is reserved is open to this.
+    Space(Arc<Segment>, Claim),
     /// The records are written.
     PlainWrite,
 }
@@ -173,6 +180,8 @@ struct State {
     synced_at: u64,
     /// The end of the range of the segment that was faulted in ahead.
     prefaulted: u64,
+    /// How far data may go in the segment; deletions may go as far as it is reserved.
+    open_to_data: u64,
 }
 
 /// Where an order begins.
@@ -211,6 +220,7 @@ impl CommitOrder {
             pending_mark: None,
             synced_at: 0,
             prefaulted: 0,
+            open_to_data: 0,
         };
         let memtable_log_max = AtomicU64::new(memtable_log_max);
         Self { state: Mutex::new(state), free: Condvar::new(), memtable_log_max, publisher, health }
@@ -278,21 +288,21 @@ impl CommitOrder {
         Ok(())
     }
 
-    /// Has the active memtable replaced by `clear`. Nothing happens if it is empty.
+    /// Has the active memtable replaced by `replace`. Nothing happens if it is empty.
     ///
     /// # Errors
-    /// Whatever `clear` fails with; `ReadOnly`; `Closed`.
-    pub fn rotate_memtable(&self, clear: impl FnOnce(Obstacle) -> Result<Cleared>) -> Result<()> {
+    /// Whatever `replace` fails with; `ReadOnly`; `Closed`.
+    pub fn rotate_memtable(&self, replace: impl FnOnce(&MemtableTurn) -> Result<Cleared>) -> Result<()> {
         let mut state = self.state.lock();
         self.wait_for_turn(&mut state)?;
         if !state.memtable_used {
             return Ok(());
         }
-        let obstacle = Obstacle::Memtable(state.memtable_turn(0, true));
+        let memtable = state.memtable_turn(0, true);
         state.turning = true;
         drop(state);
         let mut turn = Turn { order: self, finished: false };
-        let cleared = clear(obstacle);
+        let cleared = replace(&memtable);
         state = turn.finish();
         state.install(cleared?);
         Ok(())
@@ -384,8 +394,9 @@ impl State {
         if end > segment.capacity() {
             return Some(self.segment_turn(need));
         }
-        if end > segment.allocated() {
-            return Some(Obstacle::Space { segment: Arc::clone(segment), end });
+        let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
+        if end > open {
+            return Some(Obstacle::Space { segment: Arc::clone(segment), end, claim: need.claim });
         }
         (!segment.is_mapped()).then(|| Obstacle::PlainWrite(self.next_grant()))
     }
@@ -410,6 +421,7 @@ impl State {
             id: self.next_segment,
             first_sequence: Sequence(self.last_sequence + 1),
             log_bytes: need.log_bytes,
+            claim: need.claim,
             last_ticket: Ticket(self.last_ticket),
         })
     }
@@ -485,14 +497,20 @@ impl State {
                 self.memtable_used = false;
                 self.memtable_log_start = self.log_bytes;
             }
-            Cleared::Segment(segment) => {
+            Cleared::Segment(segment, claim) => {
                 self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };
                 self.next_segment = SegmentId(segment.header().id.0 + 1);
-                self.segment = Some(segment);
                 self.prefaulted = 0;
+                self.open_to_data = if claim == Claim::Data { segment.allocated() } else { 0 };
+                self.segment = Some(segment);
             }
             Cleared::MemtableRoom(bytes) => self.memtable_left = bytes,
-            Cleared::Space | Cleared::PlainWrite => {}
+            Cleared::Space(segment, claim) => {
+                if claim == Claim::Data {
+                    self.open_to_data = segment.allocated();
+                }
+            }
+            Cleared::PlainWrite => {}
         }
     }
 }

@@ -207,7 +207,7 @@ impl Cube {
     }
 
     /// Bytes of the files of `state`.
-    fn disk_bytes(&self, state: &ReadState) -> u64 {
+    pub(super) fn disk_bytes(&self, state: &ReadState) -> u64 {
         let version = &state.version;
         let tables = version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
         let sealed = version.segments().sealed().map(|entry| entry.meta.file_bytes).sum::<u64>();
@@ -240,6 +240,8 @@ impl Cube {
             estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
             upper.filter(|(_, table)| !estimates.tables.contains_key(&table.id)).collect()
         };
+        // Reading takes a while, in which it should not keep segments in place.
+        let version = version.without_values();
         let mut flushed = 0;
         for (level, table) in missing {
             let hidden = self.index.estimate_hidden(&version, level, table, &snapshots, &*self.reader);

@@ -8,6 +8,7 @@
 //! Lock rank: `state` is a leaf; no I/O is done under it.
 
 use super::Cube;
+use super::headroom::Claim;
 use super::order::PREFAULT_BYTES;
 use crate::base::error::Result;
 use crate::base::ids::SegmentId;
@@ -111,8 +112,9 @@ impl Cube {
     /// and reports what is wrong.
     fn make_spare(&self, id: SegmentId) -> Option<(SegmentId, PreparedSegment)> {
         let capacity = self.options.segment_bytes_max;
-        let size = SegmentSize { capacity, reserve: capacity };
         let path = self.reader.path(id);
+        let reserve = self.room_for(&path, capacity, capacity, Claim::Data).ok()?;
+        let size = SegmentSize { capacity, reserve };
         let spare = PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?;
         // Pages that cannot be faulted in ahead are faulted in by the writers.
         drop(spare.prefault(PREFAULT_BYTES));

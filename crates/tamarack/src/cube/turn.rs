@@ -25,16 +25,22 @@ impl Cube {
         match obstacle {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
             Obstacle::Segment(turn) => self.next_segment(&turn),
-            Obstacle::Space { segment, end } => {
-                segment.reserve(end)?;
-                Ok(Cleared::Space)
+            Obstacle::Space { segment, end, claim } => {
+                // It may be reserved and only not be open to data.
+                let least = end.saturating_sub(segment.allocated());
+                let best = if least == 0 { 0 } else { segment.next_step() };
+                segment.reserve(self.wait_for_room(segment.shared().path(), best, least, claim)?)?;
+                Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(_) => unreachable!("the writer itself does its plain write"),
         }
     }
 
     /// Freezes the active memtable, which waits for a flush if too many are frozen, and begins the next.
-    fn next_memtable(&self, turn: &MemtableTurn) -> Result<Cleared> {
+    ///
+    /// # Errors
+    /// Why flushing stopped, if it had to be waited for; nothing has changed then.
+    pub(super) fn next_memtable(&self, turn: &MemtableTurn) -> Result<Cleared> {
         if !turn.must_replace && turn.used {
             // Batches were granted the most they might take. What they took is known once they are published.
             self.publisher.wait_for(turn.last_ticket)?;
@@ -80,9 +86,10 @@ impl Cube {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max.max(room);
-                let reserve = if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
-                let size = SegmentSize { capacity, reserve };
+                let step = if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
                 self.spare.discard(&*self.env.fs)?;
+                let reserve = self.wait_for_room(&path, step.min(capacity), room, turn.claim)?;
+                let size = SegmentSize { capacity, reserve };
                 PreparedSegment::create(&*self.env.fs, path.clone(), size, self.options.log_mode)?
             }
         };
@@ -99,6 +106,6 @@ impl Cube {
             self.schedule();
             self.prepare_spare(SegmentId(turn.id.0 + 1));
         }
-        Ok(Cleared::Segment(segment))
+        Ok(Cleared::Segment(segment, turn.claim))
     }
 }

@@ -21,7 +21,7 @@ use crate::cube::snapshot::HeldSequence;
 use crate::cube::stats::Stats;
 use crate::env::pool::WorkerPool;
 use crate::env::posix::posix_env;
-use crate::env::{Env, LockMode};
+use crate::env::{DirLock, Env, LockMode};
 use crate::index::cache::BlockCache;
 
 pub use iter::{Entries, Iter};
@@ -51,6 +51,8 @@ pub struct Db {
 struct Inner {
     cube: Arc<Cube>,
     workers: Arc<WorkerPool>,
+    /// Held by handles and iterators: when the last of them is gone, the directory can be opened again.
+    _lock: Box<dyn DirLock>,
 }
 
 impl Drop for Inner {
@@ -144,8 +146,8 @@ impl Db {
         let blocks = Arc::new(BlockCache::new(options.block_cache_bytes as u64));
         let shared = Shared { workers: Arc::clone(&workers), blocks };
         let opened = Cube::open(env.clone(), path, options, shared);
-        let cube = opened.inspect_err(|_| workers.shutdown())?;
-        Ok(Self { inner: Arc::new(Inner { cube, workers }) })
+        let (cube, lock) = opened.inspect_err(|_| workers.shutdown())?;
+        Ok(Self { inner: Arc::new(Inner { cube, workers, _lock: lock }) })
     }
 
     /// What opening found in the log.

@@ -64,6 +64,9 @@ pub trait Fs: Send + Sync + fmt::Debug {
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Bytes that may still be written to the file system that holds the directory `path`, without privileges. A
+    /// file system that does not say how large it is has no end: `u64::MAX`.
+    fn free_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Locks a directory against every other opener, in this process or another: many shared locks or one
     /// exclusive one. Fails with [`io::ErrorKind::WouldBlock`] when the lock is taken. Dropping the result, or
     /// the death of the process, releases it.
@@ -206,6 +209,14 @@ pub fn read_file(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
     read_exact_at(&*file, &mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// Removes a file that may be gone already.
+pub fn remove_if_there(fs: &dyn Fs, path: &Path) -> io::Result<()> {
+    match fs.remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
 }
 
 /// Replaces the file at `path` atomically and durably: a temporary file beside it is written and synced, renamed

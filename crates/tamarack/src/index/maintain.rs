@@ -23,6 +23,11 @@ pub struct Compaction {
 }
 
 impl Compaction {
+    /// Bytes that it may write.
+    pub fn output_bytes_max(&self) -> u64 {
+        self.plan.output_bytes_max()
+    }
+
     /// What it will do.
     #[cfg(test)]
     pub fn plan(&self) -> &CompactionPlan {

@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::CubeId;
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, Mutex};
-use crate::env::{Env, Fs};
+use crate::env::{Env, Fs, remove_if_there};
 
 use super::cache::{BlockCache, TableCache};
 use super::collect::Collecting;
@@ -236,7 +236,7 @@ fn remove_orphans(files: &Files, version: &Version, manifest: u64) -> Result<()>
         };
         if orphan {
             let path = directory.join(&name);
-            fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+            remove_if_there(&**fs, &path).map_err(|error| Error::io("remove", &path, error))?;
         }
     }
     Ok(())

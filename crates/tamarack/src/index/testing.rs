@@ -136,6 +136,9 @@ impl Fs for MemoryFs {
     fn sync_dir(&self, _path: &Path) -> io::Result<()> {
         self.failing.check("sync_dir")
     }
+    fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
     fn lock_dir(&self, _path: &Path, _mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -137,7 +137,7 @@ impl PreparedSegment {
     /// `Io`, `NoSpace` from a plain write; the file stays behind without a header.
     pub fn begin(self, header: SegmentHeader) -> Result<Segment> {
         let Self { path, file, mapping, size } = self;
-        let allocated = if mapping.is_some() { size.reserve.min(size.capacity) } else { size.capacity };
+        let allocated = size.reserve.min(size.capacity);
         let name_durable = AtomicBool::new(false);
         let segment = Segment {
             shared: Arc::new(SegmentFile { header, path, file, name_durable }),
@@ -185,22 +185,27 @@ impl Segment {
         self.allocated.load(Ordering::Acquire)
     }
 
-    /// Reserves space up to at least `end`. One caller at a time. Blocks on the file system.
+    /// How many bytes to reserve next if that is to serve for a while.
+    pub fn next_step(&self) -> u64 {
+        let have = self.allocated();
+        have.min(RESERVE_STEP_MAX).min(self.capacity - have)
+    }
+
+    /// Reserves `bytes` more. Without a mapping that only allows them to be written: the file system finds the space
+    /// then. One caller at a time. Blocks on the file system.
     ///
     /// # Errors
     /// `NoSpace` or `Io`; the segment is unchanged and can go on with what it has.
-    pub fn reserve(&self, end: u64) -> Result<()> {
-        debug_assert!(end <= self.capacity);
+    pub fn reserve(&self, bytes: u64) -> Result<()> {
         let have = self.allocated();
-        if end <= have {
-            return Ok(());
+        debug_assert!(have + bytes <= self.capacity);
+        if self.mapping.is_some() && bytes > 0 {
+            self.shared
+                .file
+                .allocate(have, bytes)
+                .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
         }
-        let want = (have + have.min(RESERVE_STEP_MAX)).max(end).min(self.capacity);
-        self.shared
-            .file
-            .allocate(have, want - have)
-            .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
-        self.allocated.store(want, Ordering::Release);
+        self.allocated.store(have + bytes, Ordering::Release);
         Ok(())
     }
 

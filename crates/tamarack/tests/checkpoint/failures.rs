@@ -5,9 +5,7 @@ use std::path::Path;
 use tamarack::testing::{Call, Fault};
 use tamarack::{Db, ErrorKind, Options};
 
-use super::common::{
-    Random, Watchdog, assert_clean, content, copy_directory, file_names, open_when_released, tiny,
-};
+use super::common::{Random, Watchdog, assert_clean, content, copy_directory, file_names, tiny};
 use super::{Model, Place, churn, churn_and_collect};
 
 /// One database for all failures of calls.
@@ -52,7 +50,7 @@ fn checkpoint_with_fault(place: &Place, model: &Model, nth: u64, lasting: bool) 
     }
     drop(std::fs::remove_dir(place.path("deep")));
     drop(db);
-    let db = open_when_released(&place.path("db"), &tiny()).unwrap();
+    let db = Db::open(place.path("db"), tiny()).unwrap();
     assert!(content(&db) == model, "{what}: the original has lost something");
     assert_clean(&db);
     triggered

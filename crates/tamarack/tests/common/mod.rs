@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use tamarack::{Db, ErrorKind, IterOptions, Options};
+use tamarack::{Db, IterOptions, Options};
 
 pub mod garbage;
 
@@ -111,19 +111,6 @@ pub fn content(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
 pub fn assert_clean(db: &Db) {
     let report = db.check(tamarack::CheckLevel::Values);
     assert!(report.is_clean(), "{:#?}", report.problems);
-}
-
-/// Opens a database that another handle may just be about to release.
-pub fn open_when_released(path: &Path, options: &Options) -> tamarack::Result<Db> {
-    for _ in 0..200 {
-        match Db::open(path, options.clone()) {
-            Err(error) if error.kind() == ErrorKind::Locked => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            outcome => return outcome,
-        }
-    }
-    panic!("the lock on {} was not released", path.display());
 }
 
 /// Ends the process when it lives longer than allowed, so that a hang fails instead of blocking everything.

@@ -1,8 +1,10 @@
 //! Runs one collection.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::Cube;
+use super::super::headroom::Claim;
 use super::super::space::Content;
 use super::pace::PACE_BYTES;
 use super::survivors::{Batch, Survivor, Victim};
@@ -70,10 +72,12 @@ impl Cube {
     /// # Errors
     /// `NoSpace`, `Io`, `Corruption`; `Closed` if it was cancelled. Nothing has changed then.
     pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<GcReport>> {
-        let output_bytes_max = self.options.segment_bytes_max;
+        let output_bytes_max = self.collection_bytes_max();
+        let mut estimates = HashMap::new();
         let collection = self.index.begin_collection(|version, collecting| {
             let mut candidates = self.collection_candidates(version);
             candidates.retain(|candidate| !collecting.holds(candidate.id));
+            estimates.extend(candidates.iter().map(|candidate| (candidate.id, candidate.live_bytes)));
             choose(&candidates, self.options.gc, live_share_max, output_bytes_max)
         });
         let Some(collection) = collection else { return Ok(None) };
@@ -91,6 +95,8 @@ impl Cube {
             }
             victims.push(victim);
         }
+        let bytes = victims.iter().map(|victim| victim.survivor_bytes_max().min(estimates[&victim.meta.id]));
+        let _promise = self.promise("a collection", bytes.sum(), Claim::Collection)?;
         let done = self.copy_and_install(collection, &victims, &snapshots)?;
         self.count_collection(&done);
         Ok(Some(done))

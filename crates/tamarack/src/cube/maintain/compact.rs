@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::super::Cube;
+use super::super::headroom::Claim;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Ordering};
@@ -25,6 +26,8 @@ impl Cube {
     }
 
     fn compact(&self, compaction: Compaction) -> Result<()> {
+        let bytes = compaction.output_bytes_max();
+        let _promise = self.promise("a compaction", bytes, Claim::Compaction)?;
         let snapshots = self.snapshots.list();
         let parts = self.options.background_threads;
         let cancelled = &self.maintenance.cancelled;

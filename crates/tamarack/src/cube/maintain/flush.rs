@@ -170,7 +170,7 @@ impl Cube {
     /// `NoSpace`, `Io`, `ReadOnly`, `Closed`. Nothing is lost.
     pub fn flush(&self) -> Result<()> {
         self.check_may_write()?;
-        self.order.rotate_memtable(|obstacle| self.clear(obstacle))?;
+        self.order.rotate_memtable(|turn| self.next_memtable(turn))?;
         let newest = self.current.peek().frozen.first().cloned();
         let Some(newest) = newest else { return Ok(()) };
         self.retry_for_want_of_space();

@@ -103,7 +103,7 @@ impl Cube {
             (values, bytes) = (values + live.values, bytes + live.bytes);
         }
         if operations.saturating_mul(bytes / values.max(1)) > space.slack / SURFACE_PART_OF_SLACK {
-            drop(self.order.rotate_memtable(|obstacle| self.clear(obstacle)));
+            drop(self.order.rotate_memtable(|turn| self.next_memtable(turn)));
             self.schedule();
         }
     }

@@ -219,6 +219,20 @@ impl Cube {
         }
     }
 
+    /// Waits until a job has ended that may have made space, after starting what can be started. Returns whether there
+    /// was one.
+    pub(super) fn wait_for_a_job(&self) -> bool {
+        self.retry_for_want_of_space();
+        let mut state = self.maintenance.state.lock();
+        if state.closing || self.health.is_poisoned() || !state.is_busy() {
+            return false;
+        }
+        let begin = self.env.clock.monotonic();
+        self.maintenance.changed.wait(&mut state);
+        self.throttle.note_wait(self.env.clock.monotonic() - begin);
+        true
+    }
+
     /// Waits until another memtable may be frozen. `log_bytes` is the log granted so far.
     ///
     /// # Errors

@@ -122,12 +122,12 @@ impl World {
                     durable: LogPosition::default(),
                 };
                 let prepared = PreparedSegment::create(&*self.fs, path(turn.id), SEGMENT_SIZE, self.mode)?;
-                Ok(Cleared::Segment(Arc::new(prepared.begin(header)?)))
+                Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))
             }
-            Obstacle::Space { segment, end } => {
+            Obstacle::Space { segment, end, claim } => {
                 self.turns.space.fetch_add(1, Ordering::SeqCst);
-                segment.reserve(end)?;
-                Ok(Cleared::Space)
+                segment.reserve(end.saturating_sub(segment.allocated()))?;
+                Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(grant) => {
                 self.turns.plain_write.fetch_add(1, Ordering::SeqCst);
@@ -149,7 +149,8 @@ impl World {
 
     /// Commits one batch; a turn of its own that fails is tried again.
     fn commit(self: &Arc<Self>, operations: u64) {
-        let need = Need { log_bytes: LOG_BYTES, memtable_bytes: 1, operations };
+        let claim = if operations.is_multiple_of(2) { Claim::Deletions } else { Claim::Data };
+        let need = Need { log_bytes: LOG_BYTES, memtable_bytes: 1, operations, claim };
         let grant = loop {
             let mut failed = false;
             let clear = |obstacle| self.clear(obstacle).inspect_err(|_| failed = true);

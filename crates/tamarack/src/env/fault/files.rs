@@ -90,6 +90,11 @@ impl Fs for FaultFs {
         self.inner.sync_dir(path)
     }
 
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.faults.check(Call::FreeBytes, path)?;
+        Ok(self.inner.free_bytes(path)?.min(self.faults.space.free_bytes()))
+    }
+
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         self.faults.check(Call::LockDir, path)?;
         self.inner.lock_dir(path, mode)

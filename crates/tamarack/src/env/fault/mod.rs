@@ -67,6 +67,8 @@ pub enum Call {
     Exists,
     /// `Fs::sync_dir`
     SyncDir,
+    /// `Fs::free_bytes`
+    FreeBytes,
     /// `Fs::lock_dir`
     LockDir,
     /// `File::read_at`
@@ -106,6 +108,7 @@ impl Call {
             | Self::OpenWrite
             | Self::List
             | Self::Exists
+            | Self::FreeBytes
             | Self::LockDir
             | Self::Read
             | Self::Length

@@ -43,6 +43,11 @@ impl Space {
         self.account.lock().used
     }
 
+    /// Bytes left of the quota.
+    pub fn free_bytes(&self) -> u64 {
+        self.account.lock().len_max(0)
+    }
+
     /// Writes as much as there is room for, like a real file system, and fails if that is not all.
     pub fn write(&self, file: &dyn File, buf: &[u8], offset: u64) -> io::Result<()> {
         let mut account = self.account.lock();

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::retry_on_intr;
 
 use super::fs::open_flags;
 use crate::env::{DirLock, LockMode};
@@ -29,6 +30,12 @@ pub fn list(path: &Path) -> io::Result<Vec<String>> {
 /// Makes the names in a directory durable.
 pub fn sync(path: &Path) -> io::Result<()> {
     open(path)?.sync_all()
+}
+
+/// Bytes free for everybody on the file system of a directory.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let of = retry_on_intr(|| rustix::fs::statvfs(path))?;
+    Ok(if of.f_blocks == 0 { u64::MAX } else { of.f_bavail.saturating_mul(of.f_frsize) })
 }
 
 /// Takes the lock on a directory without waiting.

@@ -73,6 +73,10 @@ impl Fs for PosixFs {
         dir::sync(path)
     }
 
+    fn free_bytes(&self, path: &Path) -> io::Result<u64> {
+        dir::free_bytes(path)
+    }
+
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         Ok(Box::new(dir::lock(path, mode)?))
     }

@@ -113,6 +113,14 @@ impl CompactionPlan {
         self.inputs().map(|table| table.file_bytes).sum()
     }
 
+    /// Bytes that it may write: as much as it reads.
+    pub fn output_bytes_max(&self) -> u64 {
+        match self.kind {
+            PlanKind::Move => 0,
+            PlanKind::Merge => self.input_bytes(),
+        }
+    }
+
     /// Whether no table outside of the plan can hold an older entry of `user_key` than the inputs: neither a
     /// deeper one, nor, for a plan that begins at L0, an older one there.
     pub fn nothing_older_outside(&self, user_key: &[u8]) -> bool {

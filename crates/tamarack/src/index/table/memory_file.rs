@@ -149,6 +149,10 @@ impl Fs for MemoryFs {
         unsupported()
     }
 
+    fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
+        unsupported()
+    }
+
     fn lock_dir(&self, _path: &Path, _mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         unsupported()
     }

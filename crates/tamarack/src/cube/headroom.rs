@@ -1,0 +1,193 @@
+//! The head-room: space on the file system that is left to whatever makes space.
+//!
+//! A log that took the last byte could never give any back: flushes need space for their tables, collections for
+//! their copies, and deletions, which make space, are records of the log. So before more of the file system is taken,
+//! it is seen how much is free. New data leave the whole head-room, compactions half of it, deletions a quarter, and
+//! collections nothing but what memtables need to become tables, which is left by all. What deletions took is not open
+//! to data before the head-room
+//! is whole again, so that one deletion after another finds space, whatever is tried in between. Nothing is set aside
+//! on the disk: other programs can still take all there is.
+//!
+//! A job that copies promises how much it will write before it begins, and nobody else counts on that space.
+//!
+//! Who finds no room waits for jobs that run, because they may make some. Called by whoever clears an obstacle for the log, and by jobs before they begin. No lock is held.
+
+use std::path::Path;
+
+use super::Cube;
+use crate::base::error::{Error, Result};
+use crate::base::sync::{AtomicU64, Ordering};
+
+/// What space is wanted for; what makes more space comes later here and leaves less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// New data in the log.
+    Data,
+    /// The outputs of a compaction.
+    Compaction,
+    /// The copies of a collection.
+    Collection,
+    /// Deletions in the log.
+    Deletions,
+}
+
+/// Deletions are given space in steps of at most this.
+const DELETIONS_STEP_BYTES: u64 = 64 << 10;
+/// Who finds no room waits for the end of so many jobs, and is refused then: they make less space than others take.
+const JOBS_WAITED_FOR_MAX: u32 = 8;
+/// If nothing else was asked for, the head-room is the database's size divided by this ...
+const SIZE_PER_HEADROOM: u64 = 8;
+/// ... and at most so many full segments, so that a quarter is enough to collect one.
+const SEGMENTS_MAX: u64 = 8;
+
+/// The head-room of one cube.
+#[derive(Debug, Default)]
+pub struct Headroom {
+    /// Bytes that running jobs may write yet.
+    promised: AtomicU64,
+}
+
+/// Space that a job may fill, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Promise<'a> {
+    headroom: &'a Headroom,
+    bytes: u64,
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        self.headroom.promised.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Headroom {
+    fn promise(&self, bytes: u64) -> Promise<'_> {
+        self.promised.fetch_add(bytes, Ordering::Relaxed);
+        Promise { headroom: self, bytes }
+    }
+}
+
+/// What is free, and what is to stay so.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Bytes that are free and promised to nobody.
+    free: u64,
+    /// What was asked for.
+    reserved: u64,
+    /// What memtables need to become tables.
+    unflushed: u64,
+}
+
+impl Room {
+    /// Bytes that must stay free.
+    fn kept(&self, claim: Claim) -> u64 {
+        let kept = |part: u64| (self.reserved / part).saturating_add(self.unflushed);
+        match claim {
+            Claim::Data => kept(1),
+            Claim::Compaction => kept(2),
+            Claim::Deletions => kept(4),
+            Claim::Collection => self.unflushed,
+        }
+    }
+
+    fn has(&self, bytes: u64, claim: Claim) -> bool {
+        self.free >= self.kept(claim).saturating_add(bytes)
+    }
+}
+
+impl Cube {
+    /// How much the log may take for its file at `path`: `best` bytes, or else `least`. Waits for jobs that may make
+    /// space.
+    ///
+    /// # Errors
+    /// `NoSpace` if even that would take what must stay free.
+    pub(super) fn wait_for_room(&self, path: &Path, best: u64, least: u64, claim: Claim) -> Result<u64> {
+        let mut waits = JOBS_WAITED_FOR_MAX;
+        loop {
+            let refusal = match self.room_for(path, best, least, claim) {
+                Ok(bytes) => return Ok(bytes),
+                Err(refusal) => refusal,
+            };
+            if waits == 0 || !self.wait_for_a_job() {
+                return Err(refusal);
+            }
+            waits -= 1;
+        }
+    }
+
+    /// The same without waiting.
+    ///
+    /// # Errors
+    /// `NoSpace` if even that would take what must stay free.
+    pub(super) fn room_for(&self, path: &Path, best: u64, least: u64, claim: Claim) -> Result<u64> {
+        let best = if claim == Claim::Deletions { best.min(DELETIONS_STEP_BYTES) } else { best }.max(least);
+        let Some(room) = self.room() else { return Ok(best) };
+        let fitting = [best, least].into_iter().find(|&bytes| room.has(bytes, claim));
+        fitting.ok_or_else(|| no_room(&path.display().to_string(), least, claim, &room))
+    }
+
+    /// Promises `job` that it may write `bytes`.
+    ///
+    /// # Errors
+    /// `NoSpace` if that would take what must stay free.
+    pub(super) fn promise(&self, job: &str, bytes: u64, claim: Claim) -> Result<Promise<'_>> {
+        match self.room() {
+            Some(room) if bytes > 0 && !room.has(bytes, claim) => {
+                let what = format!("{job} in {}", self.directory.display());
+                Err(no_room(&what, bytes, claim, &room))
+            }
+            _ => Ok(self.headroom.promise(bytes)),
+        }
+    }
+
+    /// Bytes that a collection should copy at most: what fits into one segment, and into half of what it may take.
+    pub(super) fn collection_bytes_max(&self) -> u64 {
+        let most = self.options.segment_bytes_max;
+        self.room().map_or(most, |room| most.min(room.free.saturating_sub(room.kept(Claim::Collection)) / 2))
+    }
+
+    /// `None` if nothing is to stay free, or the file system does not tell what is: then it will say whether it is
+    /// full when the space is taken.
+    fn room(&self) -> Option<Room> {
+        if self.options.reserved_bytes == Some(0) {
+            return None;
+        }
+        let free = self.env.fs.free_bytes(&self.directory).ok()?;
+        let free = free.saturating_sub(self.headroom.promised.load(Ordering::Relaxed));
+        let state = self.current.load();
+        let by_size = || {
+            let most = SEGMENTS_MAX * self.options.segment_bytes_max;
+            (self.disk_bytes(&state) / SIZE_PER_HEADROOM).min(most)
+        };
+        let reserved = self.options.reserved_bytes.unwrap_or_else(by_size);
+        let memtables = state.frozen.iter().map(|frozen| &frozen.memtable).chain([&state.active]);
+        let unflushed = memtables.map(|memtable| memtable.memory_bytes() as u64).sum();
+        Some(Room { free, reserved, unflushed })
+    }
+}
+
+fn no_room(what: &str, bytes: u64, claim: Claim, room: &Room) -> Error {
+    Error::no_space(format!(
+        "{what} would take {bytes} bytes of the {} that are free on its file system, and {} are kept for what makes \
+         space: delete keys, make room, or lower the option reserved_bytes",
+        room.free,
+        room.kept(claim)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_more_space_leaves_less() {
+        let room = Room { free: 150, reserved: 80, unflushed: 10 };
+        let most = |claim| (0..=200).rev().find(|&bytes| room.has(bytes, claim));
+        let claims = [Claim::Data, Claim::Compaction, Claim::Deletions, Claim::Collection];
+        assert_eq!(claims.map(most), [Some(60), Some(100), Some(120), Some(140)]);
+        let full = Room { free: 5, ..room };
+        assert!(!full.has(0, Claim::Data) && !full.has(0, Claim::Deletions));
+        let message = no_room("db/000001.vlog", 7, Claim::Data, &full).to_string();
+        assert!(message.contains("db/000001.vlog") && message.contains("90"), "{message}");
+    }
+}

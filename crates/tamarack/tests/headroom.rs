@@ -1,0 +1,153 @@
+//! The head-room on a full disk: new data are refused before the last byte is taken, and whatever makes space goes on.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::garbage::{Content, Place};
+use common::{Random, Watchdog, assert_clean, content, tiny};
+use tamarack::testing::Call;
+use tamarack::{Db, ErrorKind, GcGoal, LogMode, Options, WriteBatch, WriteOptions};
+
+/// What the disk holds beyond the empty database.
+const DISK_BYTES: u64 = 6_000_000;
+
+fn options(log_mode: LogMode, reserved_bytes: Option<u64>) -> Options {
+    Options {
+        segment_bytes_max: 64 << 10,
+        memtable_bytes: 16 << 10,
+        recovery_log_max: 1 << 20,
+        log_mode,
+        reserved_bytes,
+        ..tiny()
+    }
+}
+
+/// Puts new keys until one is refused; returns the refusal.
+fn fill(db: &Db, random: &mut Random, kept: &mut Content) -> tamarack::Error {
+    loop {
+        let (key, len) =
+            (format!("{:08x}", random.number() as u32).into_bytes(), random.pick(&[30, 400, 900]));
+        let value = random.bytes(len);
+        if let Err(error) = db.put(&key, &value) {
+            return error;
+        }
+        kept.insert(key, value);
+    }
+}
+
+/// A database on a disk that it has filled.
+struct Full {
+    place: Place,
+    db: Db,
+    kept: Content,
+    refusal: tamarack::Error,
+    disk_bytes: u64,
+}
+
+impl Full {
+    fn new(place: Place) -> Self {
+        let db = place.open();
+        let disk_bytes = place.faults.space_used() + DISK_BYTES;
+        place.faults.set_quota(Some(disk_bytes));
+        let mut kept = Content::new();
+        let refusal = fill(&db, &mut Random::new(7), &mut kept);
+        assert_eq!(refusal.kind(), ErrorKind::NoSpace, "{refusal}");
+        Self { place, db, kept, refusal, disk_bytes }
+    }
+
+    fn free(&self) -> u64 {
+        self.disk_bytes - self.place.faults.space_used()
+    }
+}
+
+/// A job that runs beside this one may have been promised the space that there was, or keep a file a little longer.
+fn once_others_are_done(mut call: impl FnMut() -> tamarack::Result<()>) {
+    let mut refusals = Vec::new();
+    for _ in 0..200 {
+        match call() {
+            Ok(()) => return,
+            Err(error) => refusals.push(error.to_string()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no success: {refusals:#?}");
+}
+
+#[test]
+fn a_full_disk_takes_deletions_flushes_and_collections_and_then_data_again() {
+    for log_mode in [LogMode::Mapped, LogMode::Plain] {
+        let _watchdog = Watchdog::new(120, "a full disk");
+        let Full { place, db, mut kept, refusal, .. } = Full::new(Place::new(options(log_mode, None)));
+        assert!(refusal.message().contains("reserved_bytes"), "{refusal}");
+        assert!(refusal.message().contains("db/"), "no file is named: {refusal}");
+        db.flush().unwrap();
+        let goes: Vec<_> = kept.keys().step_by(2).cloned().collect();
+        for keys in goes.chunks(goes.len() / 6) {
+            for (number, keys) in keys.chunks(3).enumerate() {
+                let mut batch = WriteBatch::new();
+                for key in keys {
+                    batch.delete(key).unwrap();
+                    kept.remove(key);
+                }
+                db.write(&batch, &WriteOptions { sync: number % 9 == 0 }).unwrap();
+            }
+            db.flush().unwrap();
+            once_others_are_done(|| db.gc(GcGoal::Until(1.2)).map(drop));
+        }
+        once_others_are_done(|| db.wait_idle());
+        let before = kept.len();
+        fill(&db, &mut Random::new(8), &mut kept);
+        assert!(
+            kept.len() > before + goes.len() / 2,
+            "{log_mode:?}: the space of what went is not used again"
+        );
+        assert!(content(&db) == kept);
+        assert_clean(&db);
+        db.close().unwrap();
+        let db = place.open();
+        assert!(content(&db) == kept, "{log_mode:?}: opened again on the full disk");
+    }
+}
+
+#[test]
+fn what_deletions_take_of_the_headroom_is_not_open_to_data() {
+    for log_mode in [LogMode::Mapped, LogMode::Plain] {
+        let reserved = 400_000;
+        let mut full = Full::new(Place::new(options(log_mode, Some(reserved))));
+        let mut random = Random::new(9);
+        for key in full.kept.keys().take(200).cloned().collect::<Vec<_>>() {
+            full.db.delete(&key).unwrap();
+            full.kept.remove(&key);
+            fill(&full.db, &mut random, &mut full.kept);
+        }
+        full.db.flush().unwrap();
+        assert!(full.free() > reserved / 8, "{log_mode:?}: {} bytes are left", full.free());
+        assert!(content(&full.db) == full.kept);
+    }
+}
+
+#[test]
+fn the_log_takes_the_last_byte_only_if_it_may() {
+    for log_mode in [LogMode::Mapped, LogMode::Plain] {
+        let free = |reserved| Full::new(Place::new(options(log_mode, reserved))).free();
+        let (kept, taken) = (free(Some(200_000)), free(Some(0)));
+        // Tables may have taken some.
+        assert!(kept >= 100_000, "{log_mode:?}: {kept} bytes are left of 200,000");
+        assert!(taken < 70_000, "{log_mode:?}: {taken} bytes are left though none were to be kept");
+    }
+}
+
+#[test]
+fn a_file_system_that_does_not_tell_what_is_free_is_filled_to_the_end() {
+    let place = Place::new(options(LogMode::Mapped, None));
+    place.faults.set_unsupported(Call::FreeBytes, true);
+    let full = Full::new(place);
+    assert!(!full.refusal.message().contains("reserved_bytes"), "{}", full.refusal);
+    assert!(content(&full.db) == full.kept);
+}
