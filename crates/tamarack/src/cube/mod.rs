@@ -42,6 +42,7 @@ use crate::env::Env;
 use crate::env::pool::WorkerPool;
 use crate::index::Index;
 use crate::index::cache::BlockCache;
+use crate::vlog::lease::Leases;
 use crate::vlog::reader::SegmentReader;
 
 use collect::Collector;
@@ -68,6 +69,7 @@ pub struct Cube {
     keys: KeyOrder,
     index: Arc<Index>,
     reader: Arc<SegmentReader>,
+    leases: Leases,
     publisher: Arc<Publisher>,
     order: CommitOrder,
     durability: Durability,

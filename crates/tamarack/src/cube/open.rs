@@ -29,6 +29,7 @@ use crate::index::table::TableOptions;
 use crate::index::version::{FileObserver, Version};
 use crate::index::{Index, IndexOptions};
 use crate::vlog::format::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES};
+use crate::vlog::lease::Leases;
 use crate::vlog::reader::SegmentReader;
 use crate::vlog::recover::{Recovered, Task, recover};
 use arc_swap::ArcSwapOption;
@@ -139,6 +140,7 @@ impl Cube {
             hidden: Hidden::default(),
             throttle: Throttle::default(),
             headroom: Headroom::default(),
+            leases: Leases::default(),
             spare: Spare::default(),
             snapshots: Arc::new(Snapshots::default()),
             workers: shared.workers,

@@ -8,7 +8,7 @@
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Cube;
 use super::state::ReadState;
@@ -16,13 +16,13 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
-use crate::base::sync::Mutex;
-use crate::index::version::{SegmentEntry, Version};
+use crate::base::sync::{Arc, Mutex};
+use crate::index::version::{SegmentEntry, TableMeta, Version};
 use crate::vlog::format::RECORD_HEADER_BYTES;
 
 /// The slack, in full segments: half of it for space that is taken but not used (the active segment, the one prepared
 /// behind it, outputs of collections and their victims while both are there), half of it for garbage.
-const SLACK_SEGMENTS: u64 = 8;
+const SLACK_SEGMENTS: u64 = 16;
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -113,6 +113,11 @@ impl Hidden {
     /// Notes that cold segment `home` was written from a version whose tables all have smaller ids than `next`.
     pub fn collected(&self, home: SegmentId, next: TableId) {
         self.known.lock().collected.insert(home, next);
+    }
+
+    /// Notes that a flush of `log_bytes` of log has made tables that hide `bytes`.
+    pub fn note_flush(&self, bytes: u64, log_bytes: u64) {
+        self.known.lock().per_log_byte = bytes as f64 / log_bytes.max(1) as f64;
     }
 }
 
@@ -225,33 +230,48 @@ impl Cube {
         tables + sealed + unregistered.sum::<u64>() + self.spare.bytes()
     }
 
-    /// Estimates what tables hide that have come since the last call; `flushed_log_bytes` are those that a flush has
-    /// just turned into tables of level 0. Reads each of them. A table that cannot be read counts as hiding
-    /// nothing: whoever needs it will say what is wrong.
-    pub(super) fn estimate_hidden(&self, flushed_log_bytes: Option<u64>) {
-        let version = self.index.version();
-        let snapshots = self.snapshots.list();
-        let deepest = (0..LEVELS).rev().find(|&level| !version.level(level).is_empty()).unwrap_or(0);
-        let upper = version.tables().filter(|(level, _)| usize::from(*level) < deepest || *level == 0);
-        let missing: Vec<_> = {
-            let mut estimates = self.hidden.known.lock();
-            let present: std::collections::HashSet<_> = version.tables().map(|(_, table)| table.id).collect();
-            estimates.tables.retain(|id, _| present.contains(id));
-            estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
-            upper.filter(|(_, table)| !estimates.tables.contains_key(&table.id)).collect()
-        };
+    /// Estimates what `tables`, each of a level, hide, which are in the present version or about to come; returns what
+    /// those of level 0 hide. Reads each of them. A table that cannot be read counts as hiding nothing: whoever needs it
+    /// will say what is wrong.
+    pub(super) fn estimate_tables(&self, tables: &[(u8, Arc<TableMeta>)]) -> u64 {
+        let lease = self.leases.take(&self.reader);
         // Reading takes a while, in which it should not keep segments in place.
-        let version = version.without_values();
-        let mut flushed = 0;
-        for (level, table) in missing {
-            let hidden = self.index.estimate_hidden(&version, level, table, &snapshots, &*self.reader);
+        let version = self.index.version().without_values();
+        let snapshots = self.snapshots.list();
+        let mut by_level0 = 0;
+        for (level, table) in tables {
+            let above_some = (usize::from(*level) + 1..LEVELS).any(|below| !version.level(below).is_empty());
+            if *level > 0 && !above_some {
+                continue;
+            }
+            let hidden = self.index.estimate_hidden(&version, *level, table, &snapshots, &*lease);
             let hidden = hidden.unwrap_or_default();
-            flushed += if level == 0 { hidden.values().sum::<u64>() } else { 0 };
+            by_level0 += if *level == 0 { hidden.values().sum::<u64>() } else { 0 };
             self.hidden.known.lock().tables.insert(table.id, hidden);
         }
-        if let Some(log_bytes) = flushed_log_bytes {
-            self.hidden.known.lock().per_log_byte = flushed as f64 / log_bytes.max(1) as f64;
-        }
+        by_level0
+    }
+
+    /// Estimates what tables hide of which nothing is known, because they were there when the cube was opened.
+    pub(super) fn estimate_missing(&self) {
+        let version = self.index.version();
+        let tables = version.tables().map(|(level, table)| (level, Arc::clone(table)));
+        let missing: Vec<_> = {
+            let estimates = self.hidden.known.lock();
+            tables.filter(|(_, table)| !estimates.tables.contains_key(&table.id)).collect()
+        };
+        drop(version);
+        self.estimate_tables(&missing);
+        self.forget_old_estimates();
+    }
+
+    /// Forgets estimates of tables that are not there any more.
+    fn forget_old_estimates(&self) {
+        let version = self.index.version();
+        let present: HashSet<_> = version.tables().map(|(_, table)| table.id).collect();
+        let mut estimates = self.hidden.known.lock();
+        estimates.tables.retain(|id, _| present.contains(id));
+        estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
     }
 
     /// Bytes of log that a byte written lately has hidden.

@@ -77,8 +77,8 @@ fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -
 const SAMPLES: u64 = 8192;
 
 impl Index {
-    /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`
-    /// hides from every reader: some of its keys are looked up in the tables below it. Records that garbage collection
+    /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`,
+    /// which is in it or will be, hides from every reader: some of its keys are looked up in the tables below it. Records that garbage collection
     /// has left behind do not count any more; `relocate` knows them.
     ///
     /// # Errors
@@ -131,7 +131,8 @@ impl Index {
         snapshots: &[Sequence],
     ) -> Result<Option<ValuePointer>> {
         let order = version.order();
-        let level0 = version.level(0).iter().skip_while(|newer| level > 0 || newer.id != table).skip(1);
+        let newer = version.level(0).iter().position(|newer| newer.id == table).map_or(0, |place| place + 1);
+        let level0 = version.level(0)[newer..].iter().take_while(|_| level == 0);
         let deeper = (usize::from(level) + 1..LEVELS).flat_map(|level| {
             overlapping(version.level(level), order, Some(user_key), Some(user_key)).iter()
         });

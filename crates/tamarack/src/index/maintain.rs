@@ -12,7 +12,7 @@ use super::compact::{
 use super::flush::flush;
 use super::memtable::Memtable;
 use super::open::Index;
-use super::version::{Version, VersionEdit};
+use super::version::{TableMeta, Version, VersionEdit};
 
 /// A compaction that was picked and is registered as running, until it is dropped.
 #[derive(Debug)]
@@ -53,21 +53,22 @@ pub enum ManualTurn {
 }
 
 impl Index {
-    /// Writes `memtables`, oldest first, which nobody writes to any more, into L0 and installs that together with
-    /// `edit`, which carries at least the new log head. Empty memtables leave just the edit.
+    /// Writes `memtables`, oldest first, which nobody writes to any more, into tables of L0, which are there once
+    /// they are [`install`](Self::install)ed. There are none for empty memtables.
     ///
     /// `snapshots` are sorted; every entry must be visible to readers that come later. The log must be durable up
     /// to the newest entry, because tables that point into it are durable when this returns. Only one flush may
     /// run at a time.
+    ///
+    /// # Errors
+    /// Whatever writing tables ends with.
     pub fn flush(
         &self,
         memtables: &[Arc<Memtable>],
         snapshots: &[Sequence],
-        mut edit: VersionEdit,
-    ) -> Result<Arc<Version>> {
+    ) -> Result<Vec<(u8, Arc<TableMeta>)>> {
         let tables = flush(&self.options.table.order, memtables, snapshots, &self.destination)?;
-        edit.add_tables.extend(tables.into_iter().map(|table| (0, table)));
-        self.install(edit)
+        Ok(tables.into_iter().map(|table| (0, table)).collect())
     }
 
     /// Picks the most urgent compaction whose level is due at `due_permille` thousandths of its target, and
@@ -97,24 +98,24 @@ impl Index {
         compaction.map_or(turn, ManualTurn::Run)
     }
 
-    /// Runs `compaction` in up to `parts_max` parts and installs the outcome.
+    /// Runs `compaction` in up to `parts_max` parts. Its outcome counts once the edit is
+    /// [`install`](Self::install)ed, before the compaction is dropped.
     ///
     /// `snapshots` are the sorted sequence numbers held now; every entry in tables must be visible to readers that
     /// come later. Readers that come later and read at an older sequence number without a snapshot may miss what
     /// this drops, see [`lookup`](Self::lookup).
     ///
     /// # Errors
-    /// `Closed` if `cancelled` was set; whatever reading and writing tables or the manifest ends with. Outputs
-    /// are removed, unless it was the manifest that failed.
+    /// `Closed` if `cancelled` was set; whatever reading and writing tables ends with. Outputs are removed.
     pub fn run(
         &self,
-        compaction: Compaction,
+        compaction: &Compaction,
         snapshots: &[Sequence],
         cancelled: &Arc<AtomicBool>,
         relocate: &Arc<dyn Relocate>,
         parts_max: usize,
         run_all: RunAll<'_>,
-    ) -> Result<CompactionStats> {
+    ) -> Result<(VersionEdit, CompactionStats)> {
         let job = CompactionJob {
             plan: compaction.plan.clone(),
             snapshots: snapshots.to_vec(),
@@ -124,9 +125,7 @@ impl Index {
             relocate: relocate.clone(),
             table_bytes_max: self.options.compaction.table_bytes_max,
         };
-        let (edit, stats) = job.run(parts_max, run_all)?;
-        self.install(edit)?;
-        Ok(stats)
+        job.run(parts_max, run_all)
     }
 
     /// How many compactions run.

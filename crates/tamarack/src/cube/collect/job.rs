@@ -13,7 +13,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::names::FileName;
 use crate::base::segment::SegmentMove;
-use crate::base::sync::Ordering;
+use crate::base::sync::{Arc, Ordering};
 use crate::index::Collection;
 use crate::index::version::Version;
 use crate::vlog::cold::{ColdWriter, Original};
@@ -145,7 +145,7 @@ impl Cube {
             done.records += pairs.len() as u64;
             done.hidden += (victim.referenced.len() - pairs.len()) as u64;
             let onward = Relocations::new(pairs);
-            for (former, relocations) in &victim.moved {
+            for (former, _, relocations) in &victim.moved {
                 let table = output.add_relocations(*former, &relocations.then(&onward))?;
                 moves.push(SegmentMove { id: *former, table });
             }
@@ -158,10 +158,17 @@ impl Cube {
         done.bytes_after = meta.file_bytes;
         // If this fails, nobody knows what the manifest says: the file is removed by the next open if it is not there.
         let next_table = collection.version().numbers().next_table_id;
+        // The files stay until every lease has the relocation tables in them.
+        let held = collection.victims().to_vec();
         if self.index.finish_collection(collection, meta, moves)?.is_none() {
             handle.mark_obsolete(meta.file_bytes);
             return Ok(done);
         }
+        let retired: Vec<_> = (victims.iter().flat_map(|victim| &victim.moved))
+            .map(|(_, place, relocations)| (*place, Arc::clone(relocations)))
+            .collect();
+        self.leases.retire(&retired);
+        drop(held);
         self.hidden.collected(id, next_table);
         self.current.install(|| self.index.version());
         self.drop_dead_segments()?;

@@ -27,7 +27,7 @@ impl Cube {
             ));
         }
         // Nothing is known of the tables that were there when the cube was opened, unless one has come since.
-        self.estimate_hidden(None);
+        self.estimate_missing();
         let mut total = GcReport::default();
         loop {
             let reached = matches!(goal, GcGoal::Until(ratio) if self.space().amplification() <= ratio);

@@ -3,6 +3,7 @@
 use super::super::Cube;
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence};
+use crate::base::pointer::ValuePointer;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::Arc;
 use crate::index::version::SegmentEntry;
@@ -18,8 +19,8 @@ pub struct Victim {
     pub meta: SegmentMeta,
     /// Its file.
     pub segment: Arc<OpenSegment>,
-    /// The ids of the segments that were moved into it, with their relocation tables.
-    pub moved: Vec<(SegmentId, Arc<Relocations>)>,
+    /// The ids of the segments that were moved into it, with their relocation tables and where these stand.
+    pub moved: Vec<(SegmentId, ValuePointer, Arc<Relocations>)>,
     /// Every record that tables point to, by its place.
     pub referenced: Vec<Referenced>,
 }
@@ -104,7 +105,7 @@ impl Cube {
                 let Some(at) = relocations.find(reference.offset) else { continue };
                 referenced.push(Referenced { at, reference });
             }
-            moved.push((former, relocations));
+            moved.push((former, place.table, relocations));
         }
         referenced.sort_unstable_by_key(|record| record.at);
         Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })

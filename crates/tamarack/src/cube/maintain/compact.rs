@@ -9,11 +9,12 @@ use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Ordering};
 use crate::env::panic_message;
 use crate::index::{Compaction, ManualTurn};
+use crate::vlog::lease::Lease;
 
 impl Cube {
-    /// Runs one compaction.
-    pub(super) fn compaction_job(&self, compaction: Compaction) {
-        let stopped = self.compact(compaction).err().filter(|error| error.kind() != ErrorKind::Closed);
+    /// Runs one compaction; `lease` was taken before it was picked.
+    pub(super) fn compaction_job(&self, compaction: Compaction, lease: Arc<Lease>) {
+        let stopped = self.compact(compaction, lease).err().filter(|error| error.kind() != ErrorKind::Closed);
         if let Some(error) = &stopped {
             self.health.warn(format!("a compaction failed: {error}"));
         }
@@ -25,20 +26,24 @@ impl Cube {
         });
     }
 
-    fn compact(&self, compaction: Compaction) -> Result<()> {
+    fn compact(&self, compaction: Compaction, lease: Arc<Lease>) -> Result<()> {
         let bytes = compaction.output_bytes_max();
         let _promise = self.promise("a compaction", bytes, Claim::Compaction)?;
         let snapshots = self.snapshots.list();
         let parts = self.options.background_threads;
         let cancelled = &self.maintenance.cancelled;
         let run_all = |jobs| self.workers.run_all(jobs);
-        let relocate: Arc<dyn Relocate> = self.reader.clone();
-        let done = self.index.run(compaction, &snapshots, cancelled, &relocate, parts, &run_all)?;
+        let relocate: Arc<dyn Relocate> = lease;
+        let (edit, done) = self.index.run(&compaction, &snapshots, cancelled, &relocate, parts, &run_all)?;
+        // Before they are there, so that it is never forgotten what the inputs hide.
+        self.estimate_tables(&edit.add_tables);
+        self.index.install(edit)?;
+        drop(compaction);
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
         self.current.install(|| self.index.version());
-        self.estimate_hidden(None);
+        self.estimate_missing();
         self.drop_dead_segments()
     }
 
@@ -60,13 +65,14 @@ impl Cube {
             if let Some(error) = &state.compaction_stopped {
                 return Err(error.clone());
             }
+            let lease = self.leases.take(&self.reader);
             match self.index.next_manual(&mut manual) {
                 ManualTurn::Done => return Ok(()),
                 ManualTurn::Blocked => self.maintenance.changed.wait(&mut state),
                 ManualTurn::Run(compaction) => {
                     state.compacting += 1;
                     drop(state);
-                    let ended = catch_unwind(AssertUnwindSafe(|| self.compact(compaction)));
+                    let ended = catch_unwind(AssertUnwindSafe(|| self.compact(compaction, lease)));
                     match ended {
                         Ok(result) => {
                             self.end_job(|state| state.compacting -= 1);

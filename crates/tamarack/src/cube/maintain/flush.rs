@@ -6,7 +6,7 @@ use super::{Seal, State};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::{Arc, Ordering};
-use crate::index::version::{TableMeta, VersionEdit};
+use crate::index::version::VersionEdit;
 use crate::vlog::segment::seal;
 
 impl Cube {
@@ -102,7 +102,13 @@ impl Cube {
         self.wait_for_seals(newest.end.segment)?;
         let memtables: Vec<_> = frozen.iter().map(|frozen| Arc::clone(&frozen.memtable)).collect();
         let sealed = std::mem::take(&mut self.maintenance.state.lock().sealed);
+        let restore = |sealed| drop(self.maintenance.state.lock().sealed.splice(0..0, sealed));
+        let tables = self.index.flush(&memtables, &self.snapshots.list());
+        let add_tables = tables.inspect_err(|_| restore(sealed.clone()))?;
+        let bytes = add_tables.iter().map(|(_, table)| table.file_bytes).sum();
+        let hidden = self.estimate_tables(&add_tables);
         let edit = VersionEdit {
+            add_tables,
             add_segments: sealed.clone(),
             // I-05: everything before the head is in the tables of this edit or an earlier one.
             log_head: Some(newest.end),
@@ -110,18 +116,13 @@ impl Cube {
             next_segment_id: Some(SegmentId(newest.end.segment.0 + 1)),
             ..VersionEdit::default()
         };
-        let before = self.index.version();
-        let after = self.index.flush(&memtables, &self.snapshots.list(), edit).inspect_err(|_| {
-            self.maintenance.state.lock().sealed.splice(0..0, sealed);
-        })?;
+        self.index.install(edit).inspect_err(|_| restore(sealed))?;
         self.current.install(|| self.index.version());
-        let is_new = |table: &&Arc<TableMeta>| before.level(0).iter().all(|old| old.id != table.id);
-        let bytes = after.level(0).iter().filter(is_new).map(|table| table.file_bytes).sum();
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         let flushed_before = self.maintenance.flushed_log_bytes.swap(newest.log_bytes, Ordering::Relaxed);
         let replayed = self.maintenance.replayed_log_bytes.swap(0, Ordering::Relaxed);
-        self.estimate_hidden(Some(replayed + newest.log_bytes - flushed_before));
+        self.hidden.note_flush(hidden, replayed + newest.log_bytes - flushed_before);
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);

@@ -67,7 +67,7 @@ impl Cube {
             return;
         }
         // Those of the tables that were there when the cube was opened are not known yet.
-        self.estimate_hidden(None);
+        self.estimate_missing();
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         state.idle = true;

@@ -165,10 +165,11 @@ impl Cube {
     /// Starts as many compactions of levels that are due at `due_permille` as there are threads for.
     fn start_compaction(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>, due_permille: u64) {
         while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
+            let lease = self.leases.take(&self.reader);
             let Some(compaction) = self.index.pick(due_permille) else { break };
             state.compacting += 1;
             let end = |state: &mut State| state.compacting -= 1;
-            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction));
+            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease));
         }
     }
 

@@ -23,8 +23,10 @@ fn a_large_compaction_runs_in_parts() {
         parts.store(jobs.len(), Ordering::Relaxed);
         run_all(jobs);
     };
-    let stats =
-        harness.index.run(compaction, &[], &Arc::default(), &unmoved(), 3, &counting).expect("nothing fails");
+    let ran = harness.index.run(&compaction, &[], &Arc::default(), &unmoved(), 3, &counting);
+    let (edit, stats) = ran.expect("nothing fails");
+    harness.index.install(edit).expect("nothing fails");
+    drop(compaction);
     assert_eq!(parts.load(Ordering::Relaxed), 3);
     assert_eq!(
         stats.bytes_read,

@@ -38,7 +38,7 @@ fn a_cancelled_compaction_leaves_nothing_behind() {
     let compaction = harness.index.pick(1000).expect("L0 is due");
     let cancelled = Arc::new(AtomicBool::new(true));
     let error =
-        harness.index.run(compaction, &[], &cancelled, &unmoved(), 3, &run_all).expect_err("was cancelled");
+        harness.index.run(&compaction, &[], &cancelled, &unmoved(), 3, &run_all).expect_err("was cancelled");
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!((harness.table_files(), harness.live_tables()), before);
 }
@@ -52,7 +52,7 @@ fn a_failed_flush_leaves_nothing_behind() {
         harness.fs.fail(operation, 0);
         let memtables = [Arc::new(Memtable::new(options().table.order, 1 << 16, None))];
         memtables[0].insert(b"key", Sequence(1), EntryKind::Inline, b"value");
-        harness.index.flush(&memtables, &[], VersionEdit::default()).expect_err("told to fail");
+        harness.index.flush(&memtables, &[]).expect_err("told to fail");
         assert!(harness.table_files().is_empty(), "{operation}");
     }
 }

@@ -85,11 +85,15 @@ impl Harness {
         for &(key, sequence, kind) in entries {
             memtable.insert(key, Sequence(sequence), kind, &payload(sequence, kind));
         }
-        self.index.flush(&[Arc::new(memtable)], snapshots, VersionEdit::default()).expect("nothing fails")
+        let add_tables = self.index.flush(&[Arc::new(memtable)], snapshots).expect("nothing fails");
+        self.index.install(VersionEdit { add_tables, ..VersionEdit::default() }).expect("nothing fails")
     }
 
     fn run(&self, compaction: Compaction, snapshots: &[Sequence]) -> Result<CompactionStats> {
-        self.index.run(compaction, snapshots, &Arc::default(), &unmoved(), 3, &run_all)
+        let (edit, stats) =
+            self.index.run(&compaction, snapshots, &Arc::default(), &unmoved(), 3, &run_all)?;
+        self.index.install(edit)?;
+        Ok(stats)
     }
 
     fn compact_all(&self, snapshots: &[Sequence]) {

@@ -134,7 +134,7 @@ impl Version {
     }
 
     /// The same version for a job that reads tables and follows pointers, but reads no values: it does not hold the
-    /// files of segments, those excepted that hold relocation tables.
+    /// files of segments. Relocation tables in segments that go meanwhile must be kept for it.
     pub fn without_values(&self) -> Self {
         Self { segments: Arc::new(self.segments.without_values()), ..self.clone() }
     }

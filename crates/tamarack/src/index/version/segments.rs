@@ -147,12 +147,9 @@ impl SegmentMap {
         }
     }
 
-    /// The same without the sealed segments into which none was moved.
+    /// The same without the sealed segments.
     pub(super) fn without_values(&self) -> Self {
-        let homes: HashSet<SegmentId> = self.moved.values().map(|moved| moved.table.segment).collect();
-        let sealed = self.sealed.iter().filter(|(id, _)| homes.contains(id));
-        let sealed = sealed.map(|(&id, entry)| (id, entry.clone())).collect();
-        Self { sealed, moved: self.moved.clone(), unsealed: self.unsealed.clone() }
+        Self { sealed: BTreeMap::new(), moved: self.moved.clone(), unsealed: self.unsealed.clone() }
     }
 
     /// The segments, under their old ids, whose records are in segment `home`.
