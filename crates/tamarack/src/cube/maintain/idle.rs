@@ -1,8 +1,9 @@
 //! What happens while nothing is written: a thread looks every now and then, and brings about what no write would.
 //!
 //! Garbage that writers were let off is collected down to the goal; memtables that hide much of it are flushed, so that
-//! it is seen; writers are refused while readers hold far too much; and the segment prepared for the next writes is given back. The thread holds the cube only while it
-//! looks, and ends by itself when the cube is gone.
+//! it is seen; writers are refused while readers hold far too much; and the segment prepared for the next writes is
+//! given back. The thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits
+//! for a look that is under way, so that the lock on the directory goes with the last handle.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::super::Cube;
 use super::super::space::{Demand, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
-use crate::base::sync::Arc;
+use crate::base::sync::{Arc, Condvar, Mutex};
 
 /// How often it looks.
 const TICK: Duration = Duration::from_millis(100);
@@ -33,21 +34,66 @@ struct Watch {
     warned: bool,
 }
 
+/// Lets whoever closes a cube wait until the thread has let go of it. Lock rank: a leaf.
+#[derive(Debug, Default)]
+pub struct Lookout {
+    state: Mutex<LookoutState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LookoutState {
+    ended: bool,
+    looking: bool,
+}
+
+impl Lookout {
+    /// Lets nobody look any more, and waits for a look that is under way.
+    pub fn end(&self) {
+        let mut state = self.state.lock();
+        state.ended = true;
+        while state.looking {
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Begins a look, which lasts until the result is dropped; `None` once there are to be no more.
+    fn begin(&self) -> Option<Look<'_>> {
+        let mut state = self.state.lock();
+        if state.ended {
+            return None;
+        }
+        state.looking = true;
+        Some(Look(self))
+    }
+}
+
+/// One look.
+struct Look<'a>(&'a Lookout);
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().looking = false;
+        self.0.changed.notify_all();
+    }
+}
+
 /// Starts the thread that watches `cube`.
 ///
 /// # Errors
 /// `Io` if it cannot be started.
 pub fn watch(cube: &Arc<Cube>) -> Result<()> {
     let (clock, mut watch) = (cube.env.clock.clone(), Watch::default());
-    let watched = Arc::downgrade(cube);
+    let (lookout, watched) = (Arc::clone(&cube.maintenance.lookout), Arc::downgrade(cube));
     let body = Box::new(move || {
         loop {
             clock.sleep(TICK);
+            let Some(look) = lookout.begin() else { return };
             let Some(cube) = watched.upgrade() else { return };
-            if cube.maintenance.state.lock().closing {
-                return;
-            }
             cube.look(&mut watch);
+            // Whoever waits for the end of the look must find nobody who holds the cube.
+            drop(cube);
+            drop(look);
         }
     });
     let started = cube.env.spawn.spawn("tamarack-idle", body);

@@ -20,6 +20,8 @@ mod idle;
 
 pub use idle::watch;
 
+use idle::Lookout;
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -54,6 +56,8 @@ pub struct Maintenance {
     changed: Condvar,
     /// Set when compactions should stop as soon as they can.
     pub(super) cancelled: Arc<AtomicBool>,
+    /// The thread that looks while nothing is written.
+    lookout: Arc<Lookout>,
     /// Bytes of log, counted from opening, whose operations are in tables.
     flushed_log_bytes: AtomicU64,
     /// Bytes of log that opening has replayed, until the first flush, which takes all of it.
@@ -300,6 +304,8 @@ impl Cube {
     /// jobs that will not run any more is woken, to find the cube closed.
     pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
         self.maintenance.cancelled.store(true, Ordering::Relaxed);
+        // Before jobs are refused: a look may wait for one.
+        self.maintenance.lookout.end();
         let mut state = self.maintenance.state.lock();
         state.closing = true;
         while state.is_busy() {
