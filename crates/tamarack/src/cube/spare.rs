@@ -56,6 +56,14 @@ impl Spare {
         }
     }
 
+    /// Waits for a spare that is being made.
+    pub fn settle(&self) {
+        let mut state = self.state.lock();
+        while matches!(*state, State::Preparing) {
+            self.changed.wait(&mut state);
+        }
+    }
+
     /// Removes the spare, if there is one. Waits for one that is being made.
     ///
     /// # Errors

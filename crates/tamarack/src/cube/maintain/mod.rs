@@ -290,6 +290,8 @@ impl Cube {
             if !state.is_busy() {
                 let done = state.seals.is_empty() && self.current.peek().frozen.is_empty();
                 if done || self.options.read_only {
+                    drop(state);
+                    self.spare.settle();
                     return Ok(());
                 }
                 if state.closing {
