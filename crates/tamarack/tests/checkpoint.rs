@@ -14,52 +14,25 @@ mod failures;
 use std::cmp::Ordering as KeyOrdering;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Random, Watchdog, assert_clean, content, fast_directory, file_names, tiny};
-use tamarack::testing::{Call, Env, Fault, FaultEnv, Faults, posix_env};
+use common::place::Place;
+use common::{
+    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, file_names, open, open_when_released, tiny,
+};
+use tamarack::testing::Call;
 use tamarack::{CheckpointReport, Comparator, Db, ErrorKind, GcGoal, Options, WriteBatch, WriteOptions};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A database in a world of its own, and beside it room for copies.
-struct Place {
-    root: tempfile::TempDir,
-    env: Env,
-    faults: Arc<Faults>,
-    options: Options,
-}
-
 impl Place {
-    fn new(options: Options) -> Self {
-        let (env, faults) = FaultEnv::new(posix_env());
-        Self { root: fast_directory(), env, faults, options }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    fn open(&self) -> tamarack::Result<Db> {
-        Db::open_with_env(self.path("db"), self.options.clone(), &self.env)
-    }
-
-    /// Drops `db` in a world in which every call fails that would change something.
-    fn crash(&self, db: Db) {
-        let before = self.faults.triggered();
-        self.faults.inject(Fault::on_mutating().for_ever());
-        drop(db);
-        assert!(self.faults.triggered() > before, "there was something left to do");
-        self.faults.heal();
-    }
-
     /// Opens the copy `name` as it is, and once more after it was closed.
     fn assert_copy(&self, name: &str, expected: &Model) {
         let options = Options { create_if_missing: false, ..self.options.clone() };
         for _ in 0..2 {
-            let copy = Db::open(self.path(name), options.clone()).unwrap();
+            let copy = open(&self.beside(name), &options).unwrap();
             assert!(content(&copy) == *expected, "{name} holds something else than was there");
             assert_clean(&copy);
             copy.close().unwrap();
@@ -114,9 +87,9 @@ fn count_in(db: &Db) -> usize {
 
 #[test]
 fn a_copy_holds_a_prefix_of_what_threads_are_writing() {
-    let _watchdog = Watchdog::new(240, "checkpoints while threads write");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "checkpoints while threads write");
     let place = Place::new(tiny());
-    let db = place.open().unwrap();
+    let db = place.open();
     let history: Mutex<History> = Mutex::new(Vec::new());
     let (stop, history) = (&AtomicBool::new(false), &history);
     std::thread::scope(|scope| {
@@ -150,8 +123,8 @@ fn a_copy_holds_a_prefix_of_what_threads_are_writing() {
                 std::thread::yield_now();
             };
             let name = format!("copy{round}");
-            db.checkpoint(place.path(&name)).unwrap();
-            let copy = Db::open(place.path(&name), tiny()).unwrap();
+            db.checkpoint(place.beside(&name)).unwrap();
+            let copy = open(&place.beside(&name), &tiny()).unwrap();
             let count = count_in(&copy);
             assert!(count >= acknowledged, "{count} batches, but {acknowledged} were acknowledged before");
             let expected = replay(&history.lock().unwrap(), count);
@@ -167,10 +140,10 @@ fn a_copy_holds_a_prefix_of_what_threads_are_writing() {
 
 #[test]
 fn a_copy_holds_whole_batches_of_threads_that_write_at_once() {
-    let _watchdog = Watchdog::new(240, "checkpoints beside unordered writers");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "checkpoints beside unordered writers");
     const THREADS: usize = 4;
     let place = Place::new(tiny());
-    let db = place.open().unwrap();
+    let db = place.open();
     let (stop, acknowledged) = (&AtomicBool::new(false), &[const { AtomicU64::new(0) }; THREADS]);
     std::thread::scope(|scope| {
         for (thread, acknowledged) in acknowledged.iter().enumerate() {
@@ -197,9 +170,9 @@ fn a_copy_holds_whole_batches_of_threads_that_write_at_once() {
                 std::thread::yield_now();
             }
             let before = acknowledged.each_ref().map(|count| count.load(Ordering::Acquire));
-            let path = place.path(&format!("copy{round}"));
+            let path = place.beside(&format!("copy{round}"));
             db.checkpoint(&path).unwrap();
-            let copy = Db::open(path, tiny()).unwrap();
+            let copy = open(&path, &tiny()).unwrap();
             for (thread, before) in before.into_iter().enumerate() {
                 let count = |part: usize| {
                     let value = copy.get(format!("{thread}/{part}").as_bytes()).unwrap().unwrap();
@@ -248,18 +221,18 @@ fn checkpoint_of_everything(
 ) -> BTreeMap<String, Vec<u8>> {
     for _ in 0..50 {
         churn_and_collect(db, model, random);
-        let done = db.checkpoint(place.path("copy")).unwrap();
-        let shared = witness(&place.path("copy"), &place.path("witness"));
+        let done = db.checkpoint(place.beside("copy")).unwrap();
+        let shared = witness(&place.beside("copy"), &place.beside("witness"));
         assert_eq!(shared.len() as u64, done.linked_files);
         assert_eq!(shared.values().map(|bytes| bytes.len() as u64).sum::<u64>(), done.linked_bytes);
         let has = |ending: &str| shared.keys().any(|name| name.ends_with(ending));
-        let copy = Db::open(place.path("copy"), Options { read_only: true, ..tiny() }).unwrap();
+        let copy = open(&place.beside("copy"), &Options { read_only: true, ..tiny() }).unwrap();
         if copy.stats().moved_segments > 0 && has(".cold") && has(".vlog") && has(".table") {
             return shared;
         }
         drop(copy);
-        std::fs::remove_dir_all(place.path("copy")).unwrap();
-        std::fs::remove_dir_all(place.path("witness")).unwrap();
+        std::fs::remove_dir_all(place.beside("copy")).unwrap();
+        std::fs::remove_dir_all(place.beside("witness")).unwrap();
     }
     panic!("no checkpoint has moved segments");
 }
@@ -267,10 +240,10 @@ fn checkpoint_of_everything(
 /// I-12.
 #[test]
 fn original_and_copy_never_change_each_other() {
-    let _watchdog = Watchdog::new(240, "two databases that share files");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "two databases that share files");
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(3));
-    let db = place.open().unwrap();
+    let db = place.open();
     let shared = checkpoint_of_everything(&place, &db, &mut model, &mut random);
 
     // The original goes on, drops everything that it shares, crashes and is recovered.
@@ -280,12 +253,12 @@ fn original_and_copy_never_change_each_other() {
     db.gc(GcGoal::Until(1.0)).unwrap();
     churn(&db, &mut model, &mut random, 30);
     place.crash(db);
-    let db = Db::open(place.path("db"), tiny()).unwrap();
+    let db = open_when_released(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model);
 
     // The copy is what it was, and goes on in another way.
     place.assert_copy("copy", &copied);
-    let copy = Db::open(place.path("copy"), tiny()).unwrap();
+    let copy = open(&place.beside("copy"), &tiny()).unwrap();
     let mut copied = copied;
     churn(&copy, &mut copied, &mut random, 800);
     copy.compact_range(None, None).unwrap();
@@ -296,15 +269,15 @@ fn original_and_copy_never_change_each_other() {
     assert!(content(&db) == model, "the copy has changed the original");
     assert_clean(&db);
     for (name, bytes) in &shared {
-        assert!(std::fs::read(place.path("witness").join(name)).unwrap() == *bytes, "{name} was changed");
+        assert!(std::fs::read(place.beside("witness").join(name)).unwrap() == *bytes, "{name} was changed");
     }
 
     // A copy of the copy outlives both.
-    copy.checkpoint(place.path("second")).unwrap();
+    copy.checkpoint(place.beside("second")).unwrap();
     copy.close().unwrap();
     db.close().unwrap();
-    Db::destroy(place.path("db")).unwrap();
-    Db::destroy(place.path("copy")).unwrap();
+    Db::destroy(place.path()).unwrap();
+    Db::destroy(place.beside("copy")).unwrap();
     place.assert_copy("second", &copied);
 }
 
@@ -312,15 +285,15 @@ fn original_and_copy_never_change_each_other() {
 fn a_copy_outlives_an_original_that_goes_at_once() {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(4));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn_and_collect(&db, &mut model, &mut random);
-    db.checkpoint(place.path("copy")).unwrap();
+    db.checkpoint(place.beside("copy")).unwrap();
     place.crash(db);
     place.assert_copy("copy", &model);
-    let db = Db::open(place.path("db"), tiny()).unwrap();
+    let db = open_when_released(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model);
     db.close().unwrap();
-    std::fs::remove_dir_all(place.path("db")).unwrap();
+    std::fs::remove_dir_all(place.path()).unwrap();
     place.assert_copy("copy", &model);
 }
 
@@ -328,15 +301,15 @@ fn a_copy_outlives_an_original_that_goes_at_once() {
 fn where_files_cannot_be_linked_they_are_copied() {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(8));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn_and_collect(&db, &mut model, &mut random);
-    let linked = db.checkpoint(place.path("linked")).unwrap();
+    let linked = db.checkpoint(place.beside("linked")).unwrap();
     assert_eq!(linked.copied_files, 1, "the segment in which the log head lies");
     place.faults.set_unsupported(Call::Link, true);
-    let copied = db.checkpoint(place.path("copied")).unwrap();
-    let mut names = file_names(&place.path("copied"));
+    let copied = db.checkpoint(place.beside("copied")).unwrap();
+    let mut names = file_names(&place.beside("copied"));
     names.retain(|name| name != "CURRENT" && !name.starts_with("MANIFEST"));
-    let bytes = |name: &String| std::fs::metadata(place.path("copied").join(name)).unwrap().len();
+    let bytes = |name: &String| std::fs::metadata(place.beside("copied").join(name)).unwrap().len();
     let expected = CheckpointReport {
         linked_files: 0,
         linked_bytes: 0,
@@ -345,7 +318,7 @@ fn where_files_cannot_be_linked_they_are_copied() {
     };
     assert_eq!(copied, expected);
     db.close().unwrap();
-    Db::destroy(place.path("db")).unwrap();
+    Db::destroy(place.path()).unwrap();
     place.assert_copy("linked", &model);
     place.assert_copy("copied", &model);
 }
@@ -355,13 +328,13 @@ fn a_copy_may_be_on_another_file_system() {
     let place = Place::new(tiny());
     let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let device = |path: &Path| std::fs::metadata(path).unwrap().dev();
-    let other = device(elsewhere.path()) != device(place.root.path());
+    let other = device(elsewhere.path()) != device(place.root());
     let (mut model, mut random) = (Model::new(), Random::new(9));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn(&db, &mut model, &mut random, 200);
     let done = db.checkpoint(elsewhere.path().join("copy")).unwrap();
     assert_eq!(done.linked_files == 0, other, "{done:?}");
-    let copy = Db::open(elsewhere.path().join("copy"), tiny()).unwrap();
+    let copy = open(&elsewhere.path().join("copy"), &tiny()).unwrap();
     assert!(content(&copy) == model);
 }
 
@@ -370,7 +343,7 @@ fn a_database_opened_read_only_can_be_copied() {
     for crashed in [false, true] {
         let place = Place::new(Options { memtable_bytes: 1 << 20, recovery_log_max: 4 << 20, ..tiny() });
         let (mut model, mut random) = (Model::new(), Random::new(10));
-        let db = place.open().unwrap();
+        let db = place.open();
         churn_and_collect(&db, &mut model, &mut random);
         churn(&db, &mut model, &mut random, 200);
         if crashed {
@@ -378,13 +351,13 @@ fn a_database_opened_read_only_can_be_copied() {
         } else {
             db.close().unwrap();
         }
-        let path = place.path("db");
+        let path = place.path();
         let read_only = Options { read_only: true, ..place.options.clone() };
         let db = Db::open(&path, read_only.clone()).unwrap();
         assert!(db.recovery().operations > 200, "there is a log to copy");
         let read = |file: &String| std::fs::read(path.join(file)).unwrap();
         let before: Vec<_> = file_names(&path).into_iter().map(|file| (read(&file), file)).collect();
-        let done = db.checkpoint(place.path("copy")).unwrap();
+        let done = db.checkpoint(place.beside("copy")).unwrap();
         assert!(done.copied_files > 1 && done.linked_files > 1, "{done:?}");
         assert!(content(&db) == model);
         db.close().unwrap();
@@ -397,19 +370,19 @@ fn a_database_opened_read_only_can_be_copied() {
 #[test]
 fn databases_with_little_in_them_can_be_copied() {
     let place = Place::new(tiny());
-    let db = place.open().unwrap();
-    assert_eq!(db.checkpoint(place.path("empty")).unwrap(), CheckpointReport::default());
+    let db = place.open();
+    assert_eq!(db.checkpoint(place.beside("empty")).unwrap(), CheckpointReport::default());
     place.assert_copy("empty", &Model::new());
     db.put(b"key", b"short").unwrap();
-    db.checkpoint(place.path("inline")).unwrap();
+    db.checkpoint(place.beside("inline")).unwrap();
     place.assert_copy("inline", &Model::from([(b"key".to_vec(), b"short".to_vec())]));
     db.delete(b"key").unwrap();
     db.compact_range(None, None).unwrap();
-    db.checkpoint(place.path("deleted")).unwrap();
+    db.checkpoint(place.beside("deleted")).unwrap();
     place.assert_copy("deleted", &Model::new());
     // A copy that was never written to is copied again, also after it was opened.
-    let copy = Db::open(place.path("inline"), tiny()).unwrap();
-    copy.checkpoint(place.path("again")).unwrap();
+    let copy = open(&place.beside("inline"), &tiny()).unwrap();
+    copy.checkpoint(place.beside("again")).unwrap();
     place.assert_copy("again", &content(&copy));
 }
 
@@ -431,16 +404,16 @@ impl Comparator for Backwards {
 fn a_copy_keeps_the_order_of_keys() {
     let place = Place::new(Options { comparator: Arc::new(Backwards), ..tiny() });
     let (mut model, mut random) = (Model::new(), Random::new(11));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn_and_collect(&db, &mut model, &mut random);
-    db.checkpoint(place.path("copy")).unwrap();
+    db.checkpoint(place.beside("copy")).unwrap();
     place.assert_copy("copy", &model);
-    let copy = Db::open(place.path("copy"), place.options.clone()).unwrap();
+    let copy = open(&place.beside("copy"), &place.options).unwrap();
     let mut iter = copy.iter(&tamarack::IterOptions::default()).unwrap();
     iter.seek_to_first().unwrap();
     assert_eq!(Some(iter.key()), model.keys().next_back().map(Vec::as_slice));
     drop(iter);
     copy.close().unwrap();
-    let error = Db::open(place.path("copy"), tiny()).unwrap_err();
+    let error = open(&place.beside("copy"), &tiny()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }

@@ -11,10 +11,11 @@ mod common;
 use std::path::Path;
 
 use common::garbage::{
-    Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete,
-    fill, half_dead, key, quiet, value,
+    Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete, fill,
+    half_dead, key, quiet, value,
 };
-use common::{Random, Watchdog, file_names};
+use common::place::Place;
+use common::{PATIENCE_SECONDS, Random, Watchdog, file_names};
 use tamarack::testing::Call;
 use tamarack::{
     Db, ErrorKind, GcGoal, GcReport, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions,
@@ -82,7 +83,7 @@ fn a_segment_that_is_wholly_alive_stays_and_one_that_is_wholly_hidden_goes() {
 
 /// A chain of collections, whose outputs are the next victims, with everything in between that moves pointers or not.
 fn chain(seed: u64) {
-    let _watchdog = Watchdog::new(120, format!("chain {seed}"));
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("chain {seed}"));
     let mut random = Random::new(seed);
     let place = Place::new(quiet());
     let mut db = place.open();

@@ -13,10 +13,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::garbage::{
-    COLD_FIRST, Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact,
-    fill, half_dead, key, quiet, segment_name, value, walk,
+    COLD_FIRST, Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, fill,
+    half_dead, key, quiet, segment_name, value, walk,
 };
-use common::{Watchdog, copy_directory, file_names};
+use common::place::Place;
+use common::{PATIENCE_SECONDS, Watchdog, copy_directory, file_names, open};
 use tamarack::testing::EIO;
 use tamarack::testing::{Call, Fault};
 use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, IterOptions, Options, ReadOptions};
@@ -186,7 +187,7 @@ fn every_byte_of_a_cold_segment_is_guarded() {
     let mut affected = [0; 3];
     for at in (0..whole.len()).filter(|at| at % 3 == 0 || *at + 60 > records_end) {
         let what = format!("byte {at} of {} of {file}", whole.len());
-        let _watchdog = Watchdog::new(30, what.clone());
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
         flip(&place.path().join(&file), at);
         let db = place.open();
         let errors = assert_right_or_named(&db, &model, &file, &what);
@@ -281,7 +282,7 @@ fn a_damaged_table_puts_no_segment_into_quarantine() {
         let copy = place.path().with_extension(at.to_string());
         copy_directory(&place.path(), &copy);
         flip(&copy.join(&table), at);
-        let Ok(db) = Db::open(&copy, quiet()) else { continue };
+        let Ok(db) = open(&copy, &quiet()) else { continue };
         if let Err(error) = db.gc(GcGoal::Once) {
             assert_eq!(named(&error).0, table, "byte {at}");
             met += 1;

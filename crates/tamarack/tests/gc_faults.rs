@@ -14,12 +14,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::garbage::{
-    Content, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files,
-    compact, delete, fill, half_dead, quiet,
+    Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files, compact,
+    delete, fill, half_dead, quiet,
 };
-use common::{Watchdog, assert_clean, copy_directory};
+use common::place::Place;
+use common::{PATIENCE_SECONDS, Watchdog, assert_clean, copy_directory, open};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
-use tamarack::{Db, ErrorKind, GcGoal, Options, ReadOptions};
+use tamarack::{ErrorKind, GcGoal, Options, ReadOptions};
 
 /// A closed database to start from: half of it is dead, some is hidden by level 0, some was collected before.
 struct Start {
@@ -52,7 +53,7 @@ fn a_full_disk_stops_a_collection_and_nothing_else() {
     let (mut refused, mut done) = (0, 0);
     for quota in (0..24_000).step_by(400) {
         let what = format!("{quota} bytes left");
-        let _watchdog = Watchdog::new(30, what.clone());
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
         let place = start.copy(quiet());
         let mut model = start.model.clone();
         let db = place.open();
@@ -87,7 +88,7 @@ fn fail_each(start: &Start, call: Call, suffix: &str, errno: i32, prepare: impl 
     let mut struck = 0;
     for nth in 1.. {
         let what = format!("{call:?} number {nth} of {suffix:?} fails with {errno}");
-        let _watchdog = Watchdog::new(30, what.clone());
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
         let place = start.copy(quiet());
         let mut model = start.model.clone();
         let db = place.open();
@@ -238,13 +239,13 @@ fn copies_of(place: &Place, act: impl FnOnce()) -> Vec<(PathBuf, String)> {
 }
 
 fn assert_survives(path: &Path, model: &Content, what: &str) {
-    let _watchdog = Watchdog::new(30, what);
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, what);
     let paranoid = Options { paranoid_checks: true, ..quiet() };
     let readers = Options { read_only: true, ..quiet() };
-    let db = Db::open(path, readers).unwrap_or_else(|error| panic!("{what}: read-only: {error}"));
+    let db = open(path, &readers).unwrap_or_else(|error| panic!("{what}: read-only: {error}"));
     assert_holds_at(&db, model, &ReadOptions::default(), what);
     drop(db);
-    let db = Db::open(path, paranoid).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let db = open(path, &paranoid).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_no_orphans(&db, path, what);
     drop(db);
     assert_recovers(path, &quiet(), model, what);

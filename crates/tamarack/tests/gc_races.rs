@@ -11,10 +11,11 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::garbage::{
-    Content, Gate, KEYS, Place, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, compact,
-    delete, fill, half_dead, key, quiet, walk,
+    Content, Gate, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, compact, delete,
+    fill, half_dead, key, quiet, walk,
 };
-use common::{Random, Watchdog, fast_directory, tiny};
+use common::place::Place;
+use common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, tiny};
 use tamarack::testing::Call;
 use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, IterOptions, Options, ReadOptions};
 
@@ -35,7 +36,7 @@ fn while_compacting(place: &Place, db: &Db, meanwhile: impl FnOnce()) {
 /// I-11: both versions of a key end up in one table, though the record of the older one was left behind.
 #[test]
 fn a_compaction_that_began_under_a_snapshot_may_keep_what_is_left_behind_meanwhile() {
-    let _watchdog = Watchdog::new(60, "a compaction under a snapshot");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a compaction under a snapshot");
     for deleting in [false, true] {
         let place = Place::new(quiet());
         let db = place.open();
@@ -72,7 +73,7 @@ fn a_compaction_that_began_under_a_snapshot_may_keep_what_is_left_behind_meanwhi
 
 #[test]
 fn a_compaction_may_write_pointers_to_what_has_moved_on_since() {
-    let _watchdog = Watchdog::new(60, "a compaction overtaken by collections");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a compaction overtaken by collections");
     for moved_before in [false, true] {
         let what = format!("moved before: {moved_before}");
         let place = Place::new(quiet());
@@ -107,7 +108,7 @@ fn a_compaction_may_write_pointers_to_what_has_moved_on_since() {
 
 #[test]
 fn what_dies_while_it_is_collected_is_copied_in_vain_and_dropped() {
-    let _watchdog = Watchdog::new(60, "victims that die");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "victims that die");
     let place = Place::new(quiet());
     let db = place.open();
     let mut model = half_dead(&db);
@@ -131,7 +132,7 @@ fn what_dies_while_it_is_collected_is_copied_in_vain_and_dropped() {
 
 #[test]
 fn a_snapshot_that_is_taken_during_a_collection_sees_its_moment() {
-    let _watchdog = Watchdog::new(60, "a snapshot during a collection");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a snapshot during a collection");
     let place = Place::new(quiet());
     let db = place.open();
     let mut model = half_dead(&db);
@@ -159,7 +160,7 @@ fn a_snapshot_that_is_taken_during_a_collection_sees_its_moment() {
 #[test]
 fn a_close_does_not_wait_for_a_collection_on_request_and_loses_nothing() {
     for (call, suffix) in [(Call::Create, ".cold"), (Call::Write, ".cold"), (Call::SyncDir, "db")] {
-        let _watchdog = Watchdog::new(60, "a close during a collection");
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a close during a collection");
         let place = Place::new(quiet());
         let db = place.open();
         let model = half_dead(&db);
@@ -196,7 +197,7 @@ fn busy(random: &mut Random) -> Options {
 #[test]
 fn a_database_that_is_dropped_while_it_collects_is_whole() {
     for seed in 0..15 {
-        let _watchdog = Watchdog::new(60, format!("drop during collections, seed {seed}"));
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("drop during collections, seed {seed}"));
         let mut random = Random::new(seed);
         let directory = fast_directory();
         let mut model = Content::new();
@@ -299,7 +300,7 @@ fn maintain_raced(db: &Db, seed: u64, done: &AtomicBool) {
 }
 
 fn race(seed: u64) {
-    let _watchdog = Watchdog::new(120, format!("the race of seed {seed}"));
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("the race of seed {seed}"));
     let place = Place::new(busy(&mut Random::new(seed)));
     let db = place.open();
     let (done, rounds) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -5,17 +5,21 @@ use std::path::Path;
 use tamarack::testing::{Call, Fault};
 use tamarack::{Db, ErrorKind, Options};
 
-use super::common::{Random, Watchdog, assert_clean, content, copy_directory, file_names, tiny};
-use super::{Model, Place, churn, churn_and_collect};
+use super::common::place::Place;
+use super::common::{
+    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, file_names, open,
+    open_when_released, tiny,
+};
+use super::{Model, churn, churn_and_collect};
 
 /// One database for all failures of calls.
 fn template() -> (Place, Model) {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(5));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn_and_collect(&db, &mut model, &mut random);
     db.close().unwrap();
-    std::fs::rename(place.path("db"), place.path("template")).unwrap();
+    std::fs::rename(place.path(), place.beside("template")).unwrap();
     (place, model)
 }
 
@@ -23,34 +27,37 @@ fn template() -> (Place, Model) {
 /// there was such a call.
 fn checkpoint_with_fault(place: &Place, model: &Model, nth: u64, lasting: bool) -> bool {
     let what = format!("call {nth}{}", if lasting { " and all later ones" } else { "" });
-    copy_directory(&place.path("template"), &place.path("db"));
-    let db = place.open().unwrap();
+    copy_directory(&place.beside("template"), &place.path());
+    let db = place.open();
     db.put(b"new", &[1; 100]).unwrap();
     let mut model = model.clone();
     model.insert(b"new".to_vec(), vec![1; 100]);
     let before = place.faults.triggered();
     let fault = Fault::on_any().nth(nth);
     place.faults.inject(if lasting { fault.for_ever() } else { fault });
-    let outcome = db.checkpoint(place.path("deep/copy"));
+    let outcome = db.checkpoint(place.beside("deep/copy"));
     let triggered = place.faults.triggered() > before;
     place.faults.heal();
     assert!(content(&db) == model, "{what}: the original has changed");
     match &outcome {
         Ok(_) => {
             place.assert_copy("deep/copy", &model);
-            Db::destroy(place.path("deep/copy")).unwrap();
+            Db::destroy(place.beside("deep/copy")).unwrap();
         }
         Err(error) => {
             let expected = [ErrorKind::Io, ErrorKind::ReadOnly];
             assert!(triggered && expected.contains(&error.kind()), "{what}: {error}");
-            assert!(lasting || !place.path("deep").exists(), "{what}: something was left behind by {error}");
+            assert!(
+                lasting || !place.beside("deep").exists(),
+                "{what}: something was left behind by {error}"
+            );
             assert_refused_or_whole(place, &model, &what);
-            Db::destroy(place.path("deep/copy")).unwrap();
+            Db::destroy(place.beside("deep/copy")).unwrap();
         }
     }
-    drop(std::fs::remove_dir(place.path("deep")));
+    drop(std::fs::remove_dir(place.beside("deep")));
     drop(db);
-    let db = Db::open(place.path("db"), tiny()).unwrap();
+    let db = open_when_released(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model, "{what}: the original has lost something");
     assert_clean(&db);
     triggered
@@ -58,7 +65,7 @@ fn checkpoint_with_fault(place: &Place, model: &Model, nth: u64, lasting: bool) 
 
 /// A checkpoint that failed and could not be removed either is no database, unless nothing but the last sync is missing.
 fn assert_refused_or_whole(place: &Place, model: &Model, what: &str) {
-    match Db::open(place.path("deep/copy"), Options { create_if_missing: false, ..tiny() }) {
+    match open(&place.beside("deep/copy"), &Options { create_if_missing: false, ..tiny() }) {
         Ok(copy) => assert!(content(&copy) == *model, "{what}: a database of something else was left behind"),
         Err(error) => {
             let expected = [ErrorKind::Corruption, ErrorKind::InvalidArgument];
@@ -69,7 +76,7 @@ fn assert_refused_or_whole(place: &Place, model: &Model, what: &str) {
 
 #[test]
 fn every_call_may_fail() {
-    let _watchdog = Watchdog::new(400, "checkpoints in which one call fails");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "checkpoints in which one call fails");
     let (place, model) = template();
     let calls = (1..).find(|&nth| !checkpoint_with_fault(&place, &model, nth, false)).unwrap();
     assert!(calls > 30, "a checkpoint makes more than {calls} calls");
@@ -77,7 +84,7 @@ fn every_call_may_fail() {
 
 #[test]
 fn all_calls_may_fail_from_some_call_on() {
-    let _watchdog = Watchdog::new(400, "checkpoints in which calls fail for ever");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "checkpoints in which calls fail for ever");
     let (place, model) = template();
     let calls = (1..).find(|&nth| !checkpoint_with_fault(&place, &model, nth, true)).unwrap();
     assert!(calls > 30, "a checkpoint makes more than {calls} calls");
@@ -87,75 +94,75 @@ fn all_calls_may_fail_from_some_call_on() {
 fn an_interrupted_checkpoint_is_refused_and_can_be_destroyed() {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(6));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn_and_collect(&db, &mut model, &mut random);
-    db.checkpoint(place.path("copy")).unwrap();
+    db.checkpoint(place.beside("copy")).unwrap();
     // What a crash may leave: any of the files, but not CURRENT; in the end the manifest alone.
-    std::fs::remove_file(place.path("copy/CURRENT")).unwrap();
-    let mut names = file_names(&place.path("copy"));
+    std::fs::remove_file(place.beside("copy/CURRENT")).unwrap();
+    let mut names = file_names(&place.beside("copy"));
     names.sort_by_key(|name| name.starts_with("MANIFEST"));
     for name in names {
-        let error = Db::open(place.path("copy"), tiny()).unwrap_err();
+        let error = open(&place.beside("copy"), &tiny()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);
         assert!(error.to_string().contains("CURRENT"), "{error}");
         assert!(error.to_string().contains("a checkpoint that was interrupted"), "{error}");
-        let error = db.checkpoint(place.path("copy")).unwrap_err();
+        let error = db.checkpoint(place.beside("copy")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        std::fs::remove_file(place.path("copy").join(name)).unwrap();
+        std::fs::remove_file(place.beside("copy").join(name)).unwrap();
     }
-    std::fs::remove_dir(place.path("copy")).unwrap();
+    std::fs::remove_dir(place.beside("copy")).unwrap();
 
-    db.checkpoint(place.path("copy")).unwrap();
-    std::fs::remove_file(place.path("copy/CURRENT")).unwrap();
-    Db::destroy(place.path("copy")).unwrap();
-    assert!(!place.path("copy").exists());
-    db.checkpoint(place.path("copy")).unwrap();
+    db.checkpoint(place.beside("copy")).unwrap();
+    std::fs::remove_file(place.beside("copy/CURRENT")).unwrap();
+    Db::destroy(place.beside("copy")).unwrap();
+    assert!(!place.beside("copy").exists());
+    db.checkpoint(place.beside("copy")).unwrap();
     place.assert_copy("copy", &model);
 }
 
 #[test]
 fn a_target_that_is_in_use_is_left_alone() {
     let place = Place::new(tiny());
-    let db = place.open().unwrap();
+    let db = place.open();
     db.put(b"key", b"value").unwrap();
     let refused = |path: &Path| {
         let error = db.checkpoint(path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         assert!(error.to_string().contains("empty directory"), "{error}");
     };
-    std::fs::create_dir(place.path("full")).unwrap();
-    std::fs::write(place.path("full/notes"), b"mine").unwrap();
-    std::fs::write(place.path("file"), b"mine").unwrap();
-    refused(&place.path("full"));
-    refused(&place.path("file"));
-    refused(&place.path("db"));
-    assert_eq!(file_names(&place.path("full")), ["notes"]);
-    assert_eq!(std::fs::read(place.path("file")).unwrap(), b"mine");
+    std::fs::create_dir(place.beside("full")).unwrap();
+    std::fs::write(place.beside("full/notes"), b"mine").unwrap();
+    std::fs::write(place.beside("file"), b"mine").unwrap();
+    refused(&place.beside("full"));
+    refused(&place.beside("file"));
+    refused(&place.path());
+    assert_eq!(file_names(&place.beside("full")), ["notes"]);
+    assert_eq!(std::fs::read(place.beside("file")).unwrap(), b"mine");
     assert_eq!(content(&db).len(), 1);
 
     // An empty directory will do, and stays when the checkpoint fails.
-    std::fs::create_dir(place.path("copy")).unwrap();
+    std::fs::create_dir(place.beside("copy")).unwrap();
     place.faults.inject(Fault::on(Call::Rename).path_ending("CURRENT"));
-    assert_eq!(db.checkpoint(place.path("copy")).unwrap_err().kind(), ErrorKind::Io);
-    assert!(file_names(&place.path("copy")).is_empty());
-    db.checkpoint(place.path("copy")).unwrap();
+    assert_eq!(db.checkpoint(place.beside("copy")).unwrap_err().kind(), ErrorKind::Io);
+    assert!(file_names(&place.beside("copy")).is_empty());
+    db.checkpoint(place.beside("copy")).unwrap();
     place.assert_copy("copy", &content(&db));
 
     db.clone().close().unwrap();
-    assert_eq!(db.checkpoint(place.path("late")).unwrap_err().kind(), ErrorKind::Closed);
-    assert!(!place.path("late").exists());
+    assert_eq!(db.checkpoint(place.beside("late")).unwrap_err().kind(), ErrorKind::Closed);
+    assert!(!place.beside("late").exists());
 }
 
 #[test]
 fn everything_is_synced_before_a_copy_is_in_force() {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(7));
-    let db = place.open().unwrap();
+    let db = place.open();
     churn(&db, &mut model, &mut random, 200);
     place.faults.set_unsupported(Call::Link, true);
     place.faults.reset_counts();
-    db.checkpoint(place.path("outer/copy")).unwrap();
-    for name in file_names(&place.path("outer/copy")) {
+    db.checkpoint(place.beside("outer/copy")).unwrap();
+    for name in file_names(&place.beside("outer/copy")) {
         let synced = if name == "CURRENT" { "CURRENT.tmp" } else { &name };
         let path = format!("outer/copy/{synced}");
         assert_eq!(place.faults.count_of(Call::SyncData, &path), 1, "{name} was not synced");
@@ -163,6 +170,6 @@ fn everything_is_synced_before_a_copy_is_in_force() {
     // The names of the copies, that of the manifest, that of CURRENT.
     assert_eq!(place.faults.count_of(Call::SyncDir, "outer/copy"), 3);
     assert_eq!(place.faults.count_of(Call::SyncDir, "outer"), 1, "the name of the copy");
-    let root = place.root.path().file_name().unwrap().to_str().unwrap();
+    let root = place.root().file_name().unwrap().to_str().unwrap();
     assert_eq!(place.faults.count_of(Call::SyncDir, root), 1, "the name of the directory around it");
 }

@@ -4,14 +4,14 @@
 #![allow(clippy::disallowed_types, reason = "watchers are called from the engine's own threads")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 
-use tamarack::testing::{Call, Env, FaultEnv, Faults, posix_env};
+use tamarack::testing::{Call, Faults};
 use tamarack::{Db, GcPolicy, IterOptions, Options, ReadOptions};
 
-use super::{assert_clean, copy_directory, fast_directory, file_names, tiny};
+use super::{assert_clean, file_names, open, tiny};
 
 /// Keys and values.
 pub type Content = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -27,49 +27,6 @@ pub fn quiet() -> Options {
         gc: GcPolicy::Off,
         background_threads: 1,
         ..tiny()
-    }
-}
-
-/// A directory in a world of its own.
-pub struct Place {
-    root: tempfile::TempDir,
-    env: Env,
-    pub faults: Arc<Faults>,
-    pub options: Options,
-}
-
-impl Place {
-    /// An empty one.
-    pub fn new(options: Options) -> Self {
-        let (env, faults) = FaultEnv::new(posix_env());
-        Self { root: fast_directory(), env, faults, options }
-    }
-
-    /// One with a copy of the database in `path`.
-    pub fn with_copy(path: &Path, options: Options) -> Self {
-        let place = Self::new(options);
-        copy_directory(path, &place.path());
-        place
-    }
-
-    /// The database's directory.
-    pub fn path(&self) -> PathBuf {
-        self.beside("db")
-    }
-
-    /// Another directory in the same place.
-    pub fn beside(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    /// Opens the database.
-    pub fn open(&self) -> Db {
-        self.try_open(&self.options).unwrap()
-    }
-
-    /// Opens the database with other options.
-    pub fn try_open(&self, options: &Options) -> tamarack::Result<Db> {
-        Db::open_with_env(self.path(), options.clone(), &self.env)
     }
 }
 
@@ -188,7 +145,7 @@ pub fn assert_no_orphans(db: &Db, directory: &Path, what: &str) {
 /// Opens the database in `path` in a world without faults: everything is there, nothing is left over, it can be
 /// written and collected, and the same holds after another open.
 pub fn assert_recovers(path: &Path, options: &Options, model: &Content, what: &str) {
-    let open = || Db::open(path, options.clone()).unwrap_or_else(|error| panic!("{what}: open: {error}"));
+    let open = || open(path, options).unwrap_or_else(|error| panic!("{what}: open: {error}"));
     let mut model = model.clone();
     let db = open();
     assert_no_orphans(&db, path, what);

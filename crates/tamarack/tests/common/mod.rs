@@ -11,6 +11,10 @@ use std::time::Duration;
 use tamarack::{Db, IterOptions, Options};
 
 pub mod garbage;
+pub mod place;
+pub mod time;
+
+use time::unwatched_env;
 
 /// Random numbers that a seed determines.
 #[derive(Debug, Clone)]
@@ -74,11 +78,18 @@ pub fn tiny() -> Options {
     }
 }
 
-/// A directory in memory where the system has one, else an ordinary temporary one: for tests that sync often and
-/// do not look at the device.
+/// A directory in memory where the system has one with room, else an ordinary temporary one: for tests that sync often
+/// and do not look at the device.
 pub fn fast_directory() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+    let memory = Path::new("/dev/shm");
+    let has_room = rustix::fs::statvfs(memory)
+        .is_ok_and(|space| space.f_bavail * space.f_frsize >= FAST_DIRECTORY_BYTES);
+    let in_memory = has_room.then(|| tempfile::tempdir_in(memory).ok()).flatten();
+    in_memory.unwrap_or_else(|| tempfile::tempdir().unwrap())
 }
+
+/// More than all tests together have in such directories at a time. Containers often have 64 MiB, which some fill alone.
+const FAST_DIRECTORY_BYTES: u64 = 1 << 30;
 
 /// Copies the files of `from` into `to`, which is made anew.
 pub fn copy_directory(from: &Path, to: &Path) {
@@ -112,6 +123,27 @@ pub fn assert_clean(db: &Db) {
     let report = db.check(tamarack::CheckLevel::Values);
     assert!(report.is_clean(), "{:#?}", report.problems);
 }
+
+/// Opens a database of which nothing is collected, flushed or removed but by what a call has caused: its files may be
+/// copied and counted at rest.
+pub fn open(path: &Path, options: &Options) -> tamarack::Result<Db> {
+    Db::open_with_env(path, options.clone(), &unwatched_env())
+}
+
+/// The same for a database that another handle may just be about to release.
+pub fn open_when_released(path: &Path, options: &Options) -> tamarack::Result<Db> {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("the lock on {} is released", path.display()));
+    loop {
+        match open(path, options) {
+            Err(error) if error.kind() == ErrorKind::Locked => std::thread::yield_now(),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// More than anything here takes on a machine that is busy with other things, for a [`Watchdog`]: it is there for hangs
+/// alone.
+pub const PATIENCE_SECONDS: u64 = 900;
 
 /// Ends the process when it lives longer than allowed, so that a hang fails instead of blocking everything.
 #[derive(Debug)]

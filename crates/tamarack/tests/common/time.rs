@@ -1,0 +1,168 @@
+//! Worlds in which time does not disturb: one whose clock a test moves by hand, so that what happens while nothing is
+//! written happens when the test says so; and one in which nobody looks at a database while nothing is written.
+//!
+//! Both know the thread that looks by its name. Whoever else sleeps (writers that are slowed down, copies that keep a
+//! pace) goes on at once: a clock that stands still would let them wait for ever.
+
+#![allow(clippy::disallowed_types, reason = "the engine's own threads sleep here")]
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use tamarack::testing::{Clock, Env, Join, Spawn, posix_env};
+
+/// The thread that looks at a database while nothing is written.
+const WATCHER: &str = "tamarack-idle";
+
+/// The real world, but nothing happens in the background unless a call has caused it.
+pub fn unwatched_env() -> Env {
+    let env = posix_env();
+    Env { spawn: Arc::new(Unwatched(env.spawn)), ..env }
+}
+
+struct Unwatched(Arc<dyn Spawn>);
+
+impl Spawn for Unwatched {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn Join>> {
+        if name == WATCHER { Ok(Box::new(Never)) } else { self.0.spawn(name, body) }
+    }
+
+    fn parallelism(&self) -> usize {
+        self.0.parallelism()
+    }
+}
+
+/// A thread that was never started.
+struct Never;
+
+impl Join for Never {
+    fn join(self: Box<Self>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Moves the clock of a world. Dropped, it lets everybody who sleeps by that clock go.
+pub struct Time(Arc<World>);
+
+struct World {
+    state: Mutex<State>,
+    changed: Condvar,
+    spawn: Arc<dyn Spawn>,
+}
+
+#[derive(Default)]
+struct State {
+    now: Duration,
+    /// Threads that look at databases.
+    watchers: usize,
+    /// Those of them that sleep, and until when.
+    asleep: HashMap<ThreadId, Duration>,
+    ended: bool,
+}
+
+impl Time {
+    /// The real world with a clock that stands still, and what moves it.
+    pub fn new() -> (Env, Self) {
+        let env = posix_env();
+        // Not zero, which an engine might take for "never".
+        let state = State { now: Duration::from_secs(1000), ..State::default() };
+        let spawn = Arc::clone(&env.spawn);
+        let world = Arc::new(World { state: Mutex::new(state), changed: Condvar::new(), spawn });
+        let env = Env {
+            clock: Arc::new(HandMoved(Arc::clone(&world), env.clock)),
+            spawn: Arc::new(Counted(Arc::clone(&world))),
+            ..env
+        };
+        (env, Self(world))
+    }
+
+    /// Moves the clock on by `duration`, and waits until everybody whose sleep ends by that has looked once and sleeps
+    /// again. What they have started goes on.
+    pub fn pass(&self, duration: Duration) {
+        // One who has just been started sleeps first.
+        let mut state = self.all_asleep(self.0.state.lock().unwrap());
+        state.now += duration;
+        self.0.changed.notify_all();
+        drop(self.all_asleep(state));
+    }
+
+    fn all_asleep<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        while state.asleep.len() < state.watchers || state.asleep.values().any(|&until| until <= state.now) {
+            state = self.0.changed.wait(state).unwrap();
+        }
+        state
+    }
+
+    /// How many threads look at databases of this world.
+    pub fn watchers(&self) -> usize {
+        self.0.state.lock().unwrap().watchers
+    }
+}
+
+impl Drop for Time {
+    fn drop(&mut self) {
+        self.0.state.lock().unwrap().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// A clock that a [`Time`] moves; the other is for those who sleep on when that is gone.
+struct HandMoved(Arc<World>, Arc<dyn Clock>);
+
+impl Clock for HandMoved {
+    fn monotonic(&self) -> Duration {
+        self.0.state.lock().unwrap().now
+    }
+
+    fn wall(&self) -> Duration {
+        self.1.wall()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        let thread = std::thread::current();
+        if thread.name() != Some(WATCHER) {
+            std::thread::yield_now();
+            return;
+        }
+        let World { state, changed, .. } = &*self.0;
+        let mut state = state.lock().unwrap();
+        let until = state.now + duration;
+        state.asleep.insert(thread.id(), until);
+        changed.notify_all();
+        while state.now < until && !state.ended {
+            state = changed.wait(state).unwrap();
+        }
+        state.asleep.remove(&thread.id());
+        let ended = state.ended;
+        drop(state);
+        if ended {
+            self.1.sleep(duration);
+        }
+    }
+}
+
+/// Threads, of which those that look are counted.
+struct Counted(Arc<World>);
+
+impl Spawn for Counted {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn Join>> {
+        if name != WATCHER {
+            return self.0.spawn.spawn(name, body);
+        }
+        self.0.state.lock().unwrap().watchers += 1;
+        let world = Arc::clone(&self.0);
+        let counted = move || {
+            body();
+            world.state.lock().unwrap().watchers -= 1;
+            world.changed.notify_all();
+        };
+        self.0.spawn.spawn(name, Box::new(counted))
+    }
+
+    fn parallelism(&self) -> usize {
+        self.0.spawn.parallelism()
+    }
+}
