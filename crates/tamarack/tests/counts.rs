@@ -5,7 +5,10 @@
     reason = "tests prepare and inspect the real world"
 )]
 
-use tamarack::testing::{Call, FaultEnv, posix_env};
+mod common;
+
+use common::time::unwatched_env;
+use tamarack::testing::{Call, FaultEnv};
 use tamarack::{Db, Options};
 
 const KEYS: u32 = 5000;
@@ -19,7 +22,7 @@ fn key(number: u32) -> [u8; 4] {
 #[test]
 fn a_get_is_one_read_when_the_index_is_cached() {
     let directory = tempfile::tempdir().unwrap();
-    let (env, faults) = FaultEnv::new(posix_env());
+    let (env, faults) = FaultEnv::new(unwatched_env());
     let db = Db::open_with_env(directory.path(), Options::default(), &env).unwrap();
     for number in 0..KEYS {
         db.put(&key(number), &[number as u8; 1024]).unwrap();
@@ -41,7 +44,7 @@ fn a_get_is_one_read_when_the_index_is_cached() {
 #[test]
 fn puts_make_no_system_calls() {
     let directory = tempfile::tempdir().unwrap();
-    let (env, faults) = FaultEnv::new(posix_env());
+    let (env, faults) = FaultEnv::new(unwatched_env());
     let db = Db::open_with_env(directory.path(), Options::default(), &env).unwrap();
     db.put(b"first", b"begins the log").unwrap();
     faults.reset_counts();

@@ -15,7 +15,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{Random, Watchdog, copy_directory, fast_directory, file_names, tiny};
+use common::{PATIENCE_SECONDS, Random, Watchdog, copy_directory, fast_directory, file_names, open, tiny};
 use tamarack::{Codec, Db, Error, ErrorKind, IterOptions, Options, ReadOptions};
 
 const WORKERS: usize = 2;
@@ -34,7 +34,7 @@ impl Golden {
     /// Makes a database, leaves it open or closes it, and keeps a copy of its files.
     fn new(close: bool) -> Self {
         let root = fast_directory();
-        let db = Db::open(root.path().join("db"), options()).unwrap();
+        let db = open(&root.path().join("db"), &options()).unwrap();
         let mut expected = BTreeMap::new();
         let mut put = |number: usize, round: u8| {
             let key = format!("key{number:04}").into_bytes();
@@ -75,7 +75,7 @@ impl Golden {
     /// Opens `path` and reads everything in every way. `file` is the damaged one.
     fn try_all(&self, path: &Path, file: &str, options: &Options, what: &str) -> Outcome {
         let mut outcome = Outcome { file: file.to_owned(), what: what.to_owned(), errors: 0 };
-        match Db::open(path, options.clone()) {
+        match open(path, options) {
             Err(error) => outcome.accept(&error),
             Ok(db) => self.read_all(&db, &mut outcome),
         }
@@ -217,7 +217,7 @@ fn flip_file(golden: &Golden, name: &str, worker: usize, step: usize) -> (usize,
 
 #[test]
 fn a_flipped_bit_anywhere_gives_an_error_or_the_right_answer() {
-    let _watchdog = Watchdog::new(400, "flipping every bit");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping every bit");
     for (close, step) in [(false, 1), (true, 5)] {
         let golden = Golden::new(close);
         let noticed = flip_everything(&golden, step);

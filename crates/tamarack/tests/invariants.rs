@@ -6,10 +6,14 @@
     reason = "tests prepare and inspect the real world"
 )]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tamarack::testing::{Call, Fault, FaultEnv, posix_env};
+use common::open;
+use common::time::unwatched_env;
+use tamarack::testing::{Call, Fault, FaultEnv};
 use tamarack::{Db, ErrorKind, IterOptions, Options, ReadOptions};
 
 fn small() -> Options {
@@ -52,7 +56,7 @@ fn check_filled(db: &Db, keys: u32, round: u8) {
 #[test]
 fn a_pointer_that_is_seen_leads_to_its_record() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Db::open(directory.path(), small()).unwrap();
+    let db = open(directory.path(), &small()).unwrap();
     let written = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -84,7 +88,7 @@ fn a_pointer_that_is_seen_leads_to_its_record() {
 #[test]
 fn nothing_is_removed_before_its_edit_is_durable() {
     let directory = tempfile::tempdir().unwrap();
-    let (env, faults) = FaultEnv::new(posix_env());
+    let (env, faults) = FaultEnv::new(unwatched_env());
     let db = Db::open_with_env(directory.path(), small(), &env).unwrap();
     fill(&db, 1000, 0);
     db.flush().unwrap();
@@ -102,7 +106,7 @@ fn nothing_is_removed_before_its_edit_is_durable() {
     check_filled(&db, 1000, 1);
     drop(db);
     faults.heal();
-    check_filled(&Db::open(directory.path(), small()).unwrap(), 1000, 1);
+    check_filled(&open(directory.path(), &small()).unwrap(), 1000, 1);
 }
 
 /// I-05 and I-09: when the log cannot be synced, no table that points into it is installed, the log head stays,
@@ -110,7 +114,7 @@ fn nothing_is_removed_before_its_edit_is_durable() {
 #[test]
 fn no_table_points_to_log_that_is_not_durable() {
     let directory = tempfile::tempdir().unwrap();
-    let (env, faults) = FaultEnv::new(posix_env());
+    let (env, faults) = FaultEnv::new(unwatched_env());
     let db = Db::open_with_env(directory.path(), small(), &env).unwrap();
     fill(&db, 100, 0);
     faults.inject(Fault::on(Call::SyncData).path_ending(".vlog").for_ever());
@@ -120,7 +124,7 @@ fn no_table_points_to_log_that_is_not_durable() {
     check_filled(&db, 100, 0);
     drop(db);
     faults.heal();
-    let db = Db::open(directory.path(), small()).unwrap();
+    let db = open(directory.path(), &small()).unwrap();
     assert_eq!(db.recovery().operations, 100);
     check_filled(&db, 100, 0);
 }
@@ -130,7 +134,7 @@ fn no_table_points_to_log_that_is_not_durable() {
 #[test]
 fn a_dead_segment_stays_while_it_can_be_reached() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Db::open(directory.path(), small()).unwrap();
+    let db = open(directory.path(), &small()).unwrap();
     fill(&db, 1000, 0);
     let mut old = db.iter(&IterOptions::default()).unwrap();
     fill(&db, 1000, 1);
@@ -152,7 +156,7 @@ fn a_dead_segment_stays_while_it_can_be_reached() {
     for path in files(directory.path(), "") {
         std::fs::copy(&path, image.path().join(path.file_name().unwrap())).unwrap();
     }
-    check_filled(&Db::open(image.path(), small()).unwrap(), 1000, 1);
+    check_filled(&open(image.path(), &small()).unwrap(), 1000, 1);
     check_filled(&db, 1000, 1);
 }
 
@@ -161,7 +165,7 @@ fn a_dead_segment_stays_while_it_can_be_reached() {
 #[test]
 fn no_value_is_returned_unchecked() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Db::open(directory.path(), small()).unwrap();
+    let db = open(directory.path(), &small()).unwrap();
     db.put(b"key", &[7; 500]).unwrap();
     db.flush().unwrap();
     let log = files(directory.path(), ".vlog").remove(0);

@@ -13,8 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Watchdog, content, copy_directory, fast_directory, file_names, tiny};
-use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv, posix_env};
+use common::time::unwatched_env;
+use common::{PATIENCE_SECONDS, Watchdog, content, copy_directory, fast_directory, file_names, open, tiny};
+use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv};
 use tamarack::{Comparator, Db, ErrorKind, LogMode, Options};
 
 /// Limits under which nothing is flushed by itself.
@@ -33,13 +34,13 @@ fn what_is_recovered_is_written_again_and_synced_before_open_returns() {
             Options { log_mode, segment_bytes_max: 1 << 20, recovery_log_max: 4 << 20, ..unflushed() };
         let directory = fast_directory();
         let [path, killed, refused] = ["db", "killed", "refused"].map(|name| directory.path().join(name));
-        let db = Db::open(&path, options.clone()).unwrap();
+        let db = open(&path, &options).unwrap();
         for number in 0..500 {
             db.put(&key(number), &[number as u8; 200]).unwrap();
         }
         copy_directory(&path, &killed);
         copy_directory(&path, &refused);
-        let (env, faults) = FaultEnv::new(posix_env());
+        let (env, faults) = FaultEnv::new(unwatched_env());
         let opened = Db::open_with_env(&killed, options.clone(), &env).unwrap();
         let recovered = opened.recovery().clone();
         assert_eq!(recovered.operations, 500);
@@ -49,7 +50,7 @@ fn what_is_recovered_is_written_again_and_synced_before_open_returns() {
         // From then on all of it is known to be durable.
         let again = directory.path().join("again");
         copy_directory(&killed, &again);
-        let reopened = Db::open(&again, options.clone()).unwrap();
+        let reopened = open(&again, &options).unwrap();
         assert_eq!((reopened.recovery().operations, reopened.recovery().rewritten_bytes), (500, 0));
         // Where it cannot be made durable, open does not return a database.
         for call in [Call::Write, Call::SyncData] {
@@ -58,19 +59,19 @@ fn what_is_recovered_is_written_again_and_synced_before_open_returns() {
             assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Io, "{call:?}");
             faults.heal();
         }
-        assert_eq!(content(&Db::open(&refused, options).unwrap()), content(&db));
+        assert_eq!(content(&open(&refused, &options).unwrap()), content(&db));
     }
 }
 
 /// Writers wait for flushes rather than let the log grow: when no flush succeeds they get its error.
 #[test]
 fn the_log_to_replay_is_kept_to_its_limit() {
-    let _watchdog = Watchdog::new(60, "a log that may not grow");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a log that may not grow");
     for recovery_log_max in [16 << 10, 64 << 10, 256 << 10] {
         let options = Options { recovery_log_max, ..unflushed() };
         let directory = fast_directory();
         let (path, killed) = (directory.path().join("db"), directory.path().join("killed"));
-        let (env, faults) = FaultEnv::new(posix_env());
+        let (env, faults) = FaultEnv::new(unwatched_env());
         let db = Db::open_with_env(&path, options.clone(), &env).unwrap();
         faults.inject(Fault::on(Call::Create).path_ending(".table").errno(ENOSPC).for_ever());
         let written = (0..10_000).find(|&number| match db.put(&key(number), &[1; 300]) {
@@ -82,7 +83,7 @@ fn the_log_to_replay_is_kept_to_its_limit() {
         });
         let written = written.expect("the log grows without a limit");
         copy_directory(&path, &killed);
-        let recovered = Db::open(&killed, options).unwrap().recovery().clone();
+        let recovered = open(&killed, &options).unwrap().recovery().clone();
         assert_eq!(recovered.operations, u64::from(written));
         let bytes = recovered.log_bytes;
         assert!(bytes <= recovery_log_max && bytes > recovery_log_max / 2, "{bytes} of {recovery_log_max}");
@@ -105,11 +106,11 @@ impl Comparator for Panicking {
 
 #[test]
 fn a_panic_inside_a_write_stops_writes_and_nobody_waits_for_ever() {
-    let _watchdog = Watchdog::new(60, "writers beside one that panics");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "writers beside one that panics");
     let comparator = Arc::new(Panicking(AtomicBool::new(false)));
     let options = Options { comparator: Arc::clone(&comparator) as Arc<dyn Comparator>, ..tiny() };
     let directory = fast_directory();
-    let db = Db::open(directory.path(), options.clone()).unwrap();
+    let db = open(directory.path(), &options).unwrap();
     let acknowledged: Vec<u32> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
             .map(|writer| {
@@ -165,14 +166,14 @@ fn damage_stays_where_it_is() {
     for (suffix, lost_max) in [(".vlog", 1), (".table", 100)] {
         let options = Options { table_bytes_max: 1 << 20, ..unflushed() };
         let directory = fast_directory();
-        let db = Db::open(directory.path(), options.clone()).unwrap();
+        let db = open(directory.path(), &options).unwrap();
         for number in 0..1000 {
             db.put(&key(number), &[number as u8; 100]).unwrap();
         }
         db.compact_range(None, None).unwrap();
         db.close().unwrap();
         damage(directory.path(), suffix);
-        let db = Db::open(directory.path(), options).unwrap();
+        let db = open(directory.path(), &options).unwrap();
         let lost = |db: &Db| {
             let outcomes = (0..1000).map(|number| (number, db.get(&key(number))));
             let wrong = |(number, outcome): (u32, tamarack::Result<Option<Vec<u8>>>)| match outcome {

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{Random, Watchdog, assert_clean, fast_directory};
+use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, fast_directory};
 use tamarack::{Db, GcPolicy, Options};
 
 const KEYS: u32 = 4000;
@@ -41,7 +41,7 @@ fn load(db: &Db) {
 
 #[test]
 fn overwrites_settle_below_the_bound() {
-    let _watchdog = Watchdog::new(120, "overwriting");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "overwriting");
     let root = fast_directory();
     let db = Db::open(root.path().join("db"), options()).unwrap();
     load(&db);
@@ -65,7 +65,7 @@ fn overwrites_settle_below_the_bound() {
 
 #[test]
 fn deletions_give_their_space_back_while_nothing_happens() {
-    let _watchdog = Watchdog::new(60, "giving space back");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "giving space back");
     let root = fast_directory();
     let db = Db::open(root.path().join("db"), options()).unwrap();
     load(&db);

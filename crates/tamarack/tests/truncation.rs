@@ -11,8 +11,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{assert_clean, content, copy_directory, fast_directory, file_names, tiny};
-use tamarack::{Db, Error, ErrorKind, LogMode, Options, WriteBatch, WriteOptions};
+use common::{assert_clean, content, copy_directory, fast_directory, file_names, open, tiny};
+use tamarack::{Error, ErrorKind, LogMode, Options, WriteBatch, WriteOptions};
 
 const HEADER_BYTES: usize = 80;
 const RECORD_HEADER_BYTES: usize = 24;
@@ -53,7 +53,7 @@ impl Log {
 fn write_log(log_mode: LogMode, synced: &[usize]) -> Log {
     let root = fast_directory();
     let options = Options { log_mode, segment_bytes_max: 64 << 10, memtable_bytes: 64 << 10, ..big() };
-    let db = Db::open(root.path().join("db"), options.clone()).unwrap();
+    let db = open(&root.path().join("db"), &options).unwrap();
     let (mut ends, mut states) = (vec![HEADER_BYTES], vec![State::new()]);
     for number in 0..BATCHES {
         let mut batch = WriteBatch::new();
@@ -88,7 +88,7 @@ fn big() -> Options {
 
 /// Opens what must open, compares, writes, and opens again.
 fn assert_recovers(path: &Path, options: &Options, expected: &State, what: &str) {
-    let db = Db::open(path, options.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let db = open(path, options).unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(&content(&db), expected, "{what}");
     for key in 0..10 {
         let key = format!("key{key}").into_bytes();
@@ -102,7 +102,7 @@ fn assert_recovers(path: &Path, options: &Options, expected: &State, what: &str)
     }
     assert_clean(&db);
     drop(db);
-    let db = Db::open(path, options.clone()).unwrap_or_else(|error| panic!("{what}, again: {error}"));
+    let db = open(path, options).unwrap_or_else(|error| panic!("{what}, again: {error}"));
     assert_eq!(content(&db), expected, "{what}, again");
     assert_eq!(db.recovery().torn_tail, None, "{what}, again");
 }
@@ -112,7 +112,7 @@ fn segment(directory: &Path) -> PathBuf {
 }
 
 fn corruption(path: &Path, options: &Options, what: &str) -> Error {
-    let error = match Db::open(path, options.clone()) {
+    let error = match open(path, options) {
         Ok(db) => panic!("{what}: opened with {:?} and {:?}", db.recovery(), content(&db).keys()),
         Err(error) => error,
     };
@@ -213,7 +213,7 @@ fn damage_below_a_mark_is_corruption_and_behind_it_a_torn_tail() {
 fn write_chain(synced: bool) -> (tempfile::TempDir, Options, Vec<State>) {
     let root = fast_directory();
     let options = Options { memtable_bytes: 256 << 10, ..big() };
-    let db = Db::open(root.path().join("db"), options.clone()).unwrap();
+    let db = open(&root.path().join("db"), &options).unwrap();
     let mut states = vec![State::new()];
     for number in 0..90_u8 {
         let (key, value) = (format!("key{}", number % 20).into_bytes(), vec![number; 100]);
@@ -263,7 +263,7 @@ fn a_sealed_segment_that_is_cut_or_missing_is_corruption() {
         // Without its footer a segment is as good: it can be walked over.
         copy_directory(&root.path().join("copy"), &damaged);
         std::fs::write(damaged.join(name), &whole[..records_end]).unwrap();
-        let db = Db::open(&damaged, options.clone()).unwrap();
+        let db = open(&damaged, &options).unwrap();
         assert_eq!(content(&db).len(), 20);
     }
 }
@@ -279,7 +279,7 @@ fn segments_behind_a_torn_one_are_not_replayed() {
         copy_directory(&root.path().join("copy"), &damaged);
         std::fs::write(damaged.join(last), &whole[..at]).unwrap();
         let what = format!("{last} cut at {at}");
-        let db = Db::open(&damaged, options.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let db = open(&damaged, &options).unwrap_or_else(|error| panic!("{what}: {error}"));
         let found = content(&db);
         drop(db);
         let state =

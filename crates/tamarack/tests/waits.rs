@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{
-    Random, Watchdog, assert_clean, content, copy_directory, fast_directory, number_from_environment, tiny,
+    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory,
+    number_from_environment, open, open_when_released, tiny,
 };
 use tamarack::testing::{Call, ENOSPC, Env, Fault, FaultEnv, Faults, posix_env};
 use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, WriteBatch, WriteOptions};
@@ -182,7 +183,7 @@ fn for_each_seed(task: &str, run: impl Fn(World)) {
     };
     for seed in seeds {
         let world = World::new(seed);
-        let _watchdog = Watchdog::new(60, format!("{task}, {}", world.what));
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("{task}, {}", world.what));
         run(world);
     }
 }
@@ -251,7 +252,7 @@ fn nobody_waits_for_ever_when_the_disk_is_full_for_a_while() {
 /// A memtable that could not be flushed stays when the database is closed, and nobody flushes it after that.
 #[test]
 fn nobody_waits_for_work_that_a_close_has_left_undone() {
-    let _watchdog = Watchdog::new(20, "waiting after a close that left a memtable behind");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "waiting after a close that left a memtable behind");
     let world = World::new(0);
     let db = Db::open_with_env(world.directory.path(), world.options.clone(), &world.env).unwrap();
     db.put(b"key", b"value").unwrap();
@@ -269,15 +270,15 @@ fn nobody_waits_for_work_that_a_close_has_left_undone() {
 /// What a read-only handle has replayed fills several memtables, which it will never flush.
 #[test]
 fn a_read_only_handle_has_no_work_to_wait_for() {
-    let _watchdog = Watchdog::new(20, "waiting for a read-only handle");
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "waiting for a read-only handle");
     let directory = fast_directory();
     let (path, killed) = (directory.path().join("db"), directory.path().join("killed"));
-    let db = Db::open(&path, Options::default()).unwrap();
+    let db = open(&path, &Options::default()).unwrap();
     for number in 0..200_u32 {
         db.put(&number.to_le_bytes(), &[7; 100]).unwrap();
     }
     copy_directory(&path, &killed);
-    let reader = Db::open(&killed, Options { read_only: true, ..tiny() }).unwrap();
+    let reader = open(&killed, &Options { read_only: true, ..tiny() }).unwrap();
     reader.wait_idle().unwrap();
     assert_eq!(content(&reader), content(&db));
 }
