@@ -17,7 +17,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Random, Watchdog, assert_clean, copy_directory, fast_directory, number_from_environment};
+use common::time::Time;
+use common::{
+    PATIENCE_SECONDS, Random, Watchdog, assert_clean, copy_directory, fast_directory, number_from_environment,
+};
+use tamarack::testing::Env;
 use tamarack::{
     Bytewise, Codec, Comparator, Db, ErrorKind, GcGoal, GcPolicy, Iter, IterOptions, LogMode, Options,
     ReadOptions, Snapshot, WriteBatch, WriteOptions,
@@ -192,6 +196,8 @@ impl Walker {
 struct World {
     random: Random,
     root: tempfile::TempDir,
+    env: Env,
+    time: Time,
     generation: u32,
     options: Options,
     db: Option<Db>,
@@ -207,10 +213,13 @@ impl World {
             random.pick(&[KeyOrder::Bytewise, KeyOrder::Bytewise, KeyOrder::ShortFirst, KeyOrder::Caseless]);
         let options = options(&mut random, order);
         let root = fast_directory();
+        let (env, time) = Time::new();
         let model = Model { order, sequence: 0, versions: BTreeMap::new() };
         let mut world = Self {
             random,
             root,
+            env,
+            time,
             generation: 0,
             options,
             db: None,
@@ -218,7 +227,7 @@ impl World {
             snapshots: Vec::new(),
             walkers: Vec::new(),
         };
-        world.db = Some(Db::open(world.path(), world.options.clone()).unwrap());
+        world.db = Some(world.open_now());
         world
     }
 
@@ -268,7 +277,7 @@ impl World {
             91..=93 => self.db().flush().unwrap(),
             94 | 95 => self.compact(),
             96 => self.db().sync().unwrap(),
-            97 => self.db().wait_idle().unwrap(),
+            97 => self.rest(),
             98 => self.reopen(),
             _ => self.crash(),
         }
@@ -282,6 +291,16 @@ impl World {
         }
         let goal = self.random.pick(&[GcGoal::Once, GcGoal::Once, GcGoal::Until(1.0), GcGoal::Until(1.5)]);
         self.db().gc(goal).unwrap();
+    }
+
+    /// Nothing is written for a while, as far as the database knows.
+    fn rest(&mut self) {
+        if self.random.one_in(2) {
+            (0..self.random.below(4)).for_each(|_| self.time.pass(Duration::from_secs(4)));
+        }
+        if self.random.one_in(2) {
+            self.db().wait_idle().unwrap();
+        }
     }
 
     fn write_one(&mut self) {
@@ -428,9 +447,13 @@ impl World {
         self.open();
     }
 
+    fn open_now(&self) -> Db {
+        Db::open_with_env(self.path(), self.options.clone(), &self.env).unwrap()
+    }
+
     fn open(&mut self) {
         self.options = options(&mut self.random, self.model.order);
-        self.db = Some(Db::open(self.path(), self.options.clone()).unwrap());
+        self.db = Some(self.open_now());
         self.compare_all();
     }
 
@@ -522,7 +545,7 @@ fn random_operations_agree_with_the_model() {
             break;
         }
         let _replay = Replay { seed, steps };
-        let _watchdog = Watchdog::new(60 + steps, format!("seed {seed} of the model test"));
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("seed {seed} of the model test"));
         let mut world = World::new(seed);
         for _ in 0..steps {
             world.step();
