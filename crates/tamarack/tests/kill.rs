@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::garbage::assert_no_orphans;
-use common::{Random, Watchdog, assert_clean, content, fast_directory, tiny};
+use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, fast_directory, tiny};
 use tamarack::{Codec, Db, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
 
 const CYCLES: u64 = 200;
@@ -160,11 +160,14 @@ impl Victim {
         let status = self.child.wait().unwrap();
         let said = self.listener.join().unwrap();
         assert!(ended.is_none(), "the process ended by itself with {status}: {said}");
-        for (name, number) in self.words.try_iter() {
-            if let Ok(thread) = name.parse::<usize>() {
-                acknowledged[thread] = acknowledged[thread].max(number);
-            }
-        }
+        self.words.try_iter().for_each(|word| note(&word, acknowledged));
+    }
+}
+
+/// Notes what a process said: which thread's batch it has acknowledged, if any.
+fn note((name, number): &(String, u64), acknowledged: &mut [u64; THREADS]) {
+    if let Ok(thread) = name.parse::<usize>() {
+        acknowledged[thread] = acknowledged[thread].max(*number);
     }
 }
 
@@ -235,15 +238,17 @@ fn torture(first_seed: u64, cycles: u64) {
     let mut acknowledged = [0; THREADS];
     let mut moved = false;
     for seed in first_seed..first_seed + cycles {
-        let _watchdog = Watchdog::new(60, format!("cycle {seed} of the kill test"));
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("cycle {seed} of the kill test"));
         let mut random = Random::new(seed);
         let victim = Victim::start(&path, seed);
         if random.one_in(3) {
             // Into the start of the process, which recovers unless the parent has just done that.
             std::thread::sleep(Duration::from_micros(random.number() % 20_000));
         } else {
-            victim.words.recv_timeout(Duration::from_secs(30)).expect("the process opens the database");
-            std::thread::sleep(Duration::from_micros(random.number() % 60_000));
+            // That it opens, and some batches; then whatever is next.
+            let heard = victim.words.iter().take(1 + random.below(400));
+            heard.for_each(|word| note(&word, &mut acknowledged));
+            std::thread::sleep(Duration::from_micros(random.number() % 5_000));
         }
         victim.kill(&mut acknowledged);
         if random.one_in(2) || seed + 1 == first_seed + cycles {
