@@ -5,13 +5,17 @@
     reason = "tests prepare and inspect the real world"
 )]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use tamarack::testing::{Call, FaultEnv, posix_env};
 use tamarack::{Db, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 
 const WRITERS: u64 = 4;
 const ROUNDS: u64 = 1500;
 const KEYS: u64 = 8;
+/// Threads that sync every write.
+const SYNCERS: u64 = 8;
 
 fn small() -> Options {
     Options {
@@ -102,26 +106,39 @@ fn by_iterator(db: &Db, writer: u64) -> Vec<u64> {
     iter.entries().map(|entry| number(&entry.unwrap().1)).collect()
 }
 
-/// Eight threads that sync every write share syncs, and what they wrote is all there after a reopen.
+/// Eight threads that sync every write share syncs, and what they wrote is all there after a reopen. A sync is held until
+/// every other thread has begun its next write, as a slow device would hold it.
 #[test]
 fn threads_that_sync_share_syncs() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Db::open(directory.path(), Options::default()).unwrap();
+    let (env, faults) = FaultEnv::new(posix_env());
+    let db = Db::open_with_env(directory.path(), Options::default(), &env).unwrap();
+    let outside = Arc::new(AtomicU64::new(SYNCERS));
+    let others = Arc::clone(&outside);
+    faults.watch(move |call, _| {
+        while call == Call::SyncData && others.load(Ordering::Acquire) > 0 {
+            std::thread::yield_now();
+        }
+    });
     std::thread::scope(|scope| {
-        for thread in 0..8_u64 {
-            let db = &db;
+        for thread in 0..SYNCERS {
+            let (db, outside) = (&db, &outside);
             scope.spawn(move || {
                 for round in 0..100_u64 {
+                    outside.fetch_sub(1, Ordering::Release);
                     db.put_with(&key(thread, round), &value(round), &WriteOptions::synced()).unwrap();
+                    outside.fetch_add(1, Ordering::Release);
                 }
+                outside.fetch_sub(1, Ordering::Release);
             });
         }
     });
+    faults.unwatch();
     let syncs = db.stats().syncs;
     assert!(syncs < 800, "{syncs} syncs for 800 writes of 8 threads");
     db.close().unwrap();
     let db = Db::open(directory.path(), Options::default()).unwrap();
-    for thread in 0..8 {
+    for thread in 0..SYNCERS {
         for round in 0..100 {
             assert_eq!(number(&db.get(&key(thread, round)).unwrap().unwrap()), round);
         }
