@@ -28,15 +28,23 @@ pub fn peak<T>(directory: &Path, work: impl FnOnce() -> T) -> (T, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Write;
+
     use super::*;
 
     #[test]
     fn what_was_there_before_and_after_counts() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let file = directory.path().join("file");
-        let ((), grown) = peak(directory.path(), || std::fs::write(&file, vec![1; 1 << 20]).expect("room"));
-        assert!(grown >= 1 << 20, "{grown}");
-        let ((), shrunk) = peak(directory.path(), || ());
-        assert_eq!(shrunk, grown);
+        let mut file = File::create(directory.path().join("file")).expect("the directory is ours");
+        // A file system that compresses would make less of equal bytes, and one that allocates late nothing at once.
+        let noise: Vec<u8> = (0..1_u64 << 17)
+            .flat_map(|n| ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes())
+            .collect();
+        let write = || file.write_all(&noise).and_then(|()| file.sync_all()).expect("there is room");
+        let ((), after) = peak(directory.path(), write);
+        assert!(after >= 1 << 20, "{after}");
+        let ((), before) = peak(directory.path(), || ());
+        assert!(before >= 1 << 20, "{before}");
     }
 }

@@ -8,8 +8,8 @@ use crate::base::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::env::panic_message;
 use crate::env::posix::posix_env;
 
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything here takes on a busy machine: it ends hangs alone.
+const PATIENCE: Duration = Duration::from_secs(900);
 /// Long enough for something that must not happen to happen.
 const MOMENT: Duration = Duration::from_millis(50);
 
