@@ -135,7 +135,7 @@ impl Cube {
             order: CommitOrder::new(start, memtable_log_max, Arc::clone(&publisher), Arc::clone(&health)),
             durability: Durability::new(recovered.tail),
             current: Current::new(ReadState { unregistered: handles, ..state }),
-            maintenance: Maintenance::new(unregistered, recovery.log_bytes),
+            maintenance: Maintenance::new(unregistered),
             collector: Collector::new(&version, options.gc_bytes_per_second),
             hidden: Hidden::default(),
             throttle: Throttle::default(),

@@ -101,7 +101,14 @@ impl Replay {
         }
         let active_left = active.capacity() - active.memory_bytes();
         let active_used = !active.is_empty();
-        let state = ReadState { active, frozen, version: Arc::clone(version), unregistered: Vec::new() };
+        let state = ReadState {
+            active,
+            frozen,
+            version: Arc::clone(version),
+            unregistered: Vec::new(),
+            flushed_log_bytes: 0,
+            replayed_log_bytes: recovered.report.log_bytes,
+        };
         Refilled { state, active_left, active_used }
     }
 }

@@ -179,7 +179,7 @@ impl Cube {
         let contents = self.contents(version);
         let unsealed: u64 = version.segments().unsealed().map(|(_, live)| live.bytes).sum();
         let inline: u64 = version.tables().map(|(_, table)| table.inline_bytes).sum();
-        let unflushed = self.unflushed_log_bytes();
+        let unflushed = state.unflushed_log_bytes(self.order.log_bytes());
         let hidden_by_memtables = (unflushed as f64 * self.hidden.known.lock().per_log_byte) as u64;
         let stored =
             contents.iter().map(Content::live_user_bytes).sum::<u64>() + unsealed + inline + unflushed;

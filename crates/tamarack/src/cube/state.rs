@@ -45,6 +45,17 @@ pub struct ReadState {
     /// The files of segments that memtables point into and that `version` does not know yet; holding them keeps
     /// them in place (I-06).
     pub unregistered: Vec<Arc<FileHandle>>,
+    /// Bytes of log, counted from opening, whose operations are in `version`.
+    pub flushed_log_bytes: u64,
+    /// Bytes of log that opening has replayed, until the first flush, which takes all of it.
+    pub replayed_log_bytes: u64,
+}
+
+impl ReadState {
+    /// Bytes of log whose operations are in memtables, where `log_bytes` were written since the cube was opened.
+    pub fn unflushed_log_bytes(&self, log_bytes: u64) -> u64 {
+        self.replayed_log_bytes + log_bytes.saturating_sub(self.flushed_log_bytes)
+    }
 }
 
 /// The present [`ReadState`]. Lock rank: `replacing`, a leaf held for the replacement alone.
@@ -105,6 +116,10 @@ impl Current {
         self.replace(|old| {
             let mut state = ReadState { version: version(), ..old.clone() };
             let (segments, head) = (state.version.segments(), state.version.numbers().log_head);
+            let flushed = state.frozen.iter().filter(|frozen| frozen.end <= head);
+            if let Some(log_bytes) = flushed.map(|frozen| frozen.log_bytes).max() {
+                (state.flushed_log_bytes, state.replayed_log_bytes) = (log_bytes, 0);
+            }
             state.frozen.retain(|frozen| frozen.end > head);
             // One before the head may have been registered and collected or dropped since the version shown last.
             state.unregistered.retain(|handle| match handle.name() {
@@ -148,7 +163,14 @@ mod tests {
 
     fn empty(files: &Arc<Files>) -> Current {
         let version = Arc::new(Version::empty(order(), Arc::clone(files)));
-        Current::new(ReadState { active: memtable(), frozen: Vec::new(), version, unregistered: Vec::new() })
+        Current::new(ReadState {
+            active: memtable(),
+            frozen: Vec::new(),
+            version,
+            unregistered: Vec::new(),
+            flushed_log_bytes: 0,
+            replayed_log_bytes: 50,
+        })
     }
 
     /// I-06.
@@ -178,7 +200,7 @@ mod tests {
             let frozen = Frozen {
                 memtable: memtable(),
                 end: end(id),
-                log_bytes: 0,
+                log_bytes: u64::from(id) * 100,
                 barrier: Ticket(0),
                 last_sequence: Sequence(id.into()),
             };
@@ -187,8 +209,10 @@ mod tests {
         // The flush that made this version is still about to show it; a collection or a compaction comes first.
         let edit = VersionEdit { log_head: Some(end(2)), ..VersionEdit::default() };
         let flushed = Arc::new(current.load().version.apply(&edit).expect("a head alone"));
+        assert_eq!(current.load().unflushed_log_bytes(350), 400);
         current.install(|| flushed);
         let state = current.load();
+        assert_eq!(state.unflushed_log_bytes(350), 150, "what is in tables does not count twice");
         assert_eq!(state.frozen.iter().map(|frozen| frozen.end).collect::<Vec<_>>(), [end(3)]);
         // Segment 1 was registered and is gone again by this version; 2 may still be written to.
         let held: Vec<_> = state.unregistered.iter().map(|handle| handle.name()).collect();

@@ -85,13 +85,6 @@ impl Cube {
         counters.hidden_records.fetch_add(done.hidden, Ordering::Relaxed);
     }
 
-    /// Bytes of log whose operations are not in tables yet.
-    pub(in super::super) fn unflushed_log_bytes(&self) -> u64 {
-        let flushed = self.maintenance.flushed_log_bytes.load(Ordering::Relaxed);
-        let replayed = self.maintenance.replayed_log_bytes.load(Ordering::Relaxed);
-        replayed + self.order.log_bytes().saturating_sub(flushed)
-    }
-
     /// Keeps collections from beginning in the background until [`resume_gc`](Self::resume_gc) has been called as often.
     pub fn pause_gc(&self) {
         self.maintenance.state.lock().gc_pauses += 1;

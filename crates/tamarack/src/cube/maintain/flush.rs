@@ -116,13 +116,15 @@ impl Cube {
             next_segment_id: Some(SegmentId(newest.end.segment.0 + 1)),
             ..VersionEdit::default()
         };
-        self.index.install(edit).inspect_err(|_| restore(sealed))?;
+        let log_bytes = self.current.peek().unflushed_log_bytes(newest.log_bytes);
+        let before = self.index.version();
+        let after = self.index.flush(&memtables, &self.snapshots.list(), edit).inspect_err(|_| {
+            self.maintenance.state.lock().sealed.splice(0..0, sealed);
+        })?;
         self.current.install(|| self.index.version());
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        let flushed_before = self.maintenance.flushed_log_bytes.swap(newest.log_bytes, Ordering::Relaxed);
-        let replayed = self.maintenance.replayed_log_bytes.swap(0, Ordering::Relaxed);
-        self.hidden.note_flush(hidden, replayed + newest.log_bytes - flushed_before);
+        self.estimate_hidden(Some(log_bytes));
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);

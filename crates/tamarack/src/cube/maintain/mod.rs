@@ -31,7 +31,7 @@ use super::space::{Demand, Space};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::SegmentId;
 use crate::base::segment::SegmentMeta;
-use crate::base::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{Segment, SegmentFile};
@@ -58,10 +58,6 @@ pub struct Maintenance {
     pub(super) cancelled: Arc<AtomicBool>,
     /// The thread that looks while nothing is written.
     lookout: Arc<Lookout>,
-    /// Bytes of log, counted from opening, whose operations are in tables.
-    flushed_log_bytes: AtomicU64,
-    /// Bytes of log that opening has replayed, until the first flush, which takes all of it.
-    replayed_log_bytes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -98,13 +94,9 @@ impl Seal {
 }
 
 impl Maintenance {
-    /// Work that begins with the segments recovery has sealed and the bytes of log that it has replayed.
-    pub fn new(sealed: Vec<SegmentMeta>, replayed_log_bytes: u64) -> Self {
-        Self {
-            state: Mutex::new(State { sealed, ..State::default() }),
-            replayed_log_bytes: AtomicU64::new(replayed_log_bytes),
-            ..Self::default()
-        }
+    /// Work that begins with the segments recovery has sealed.
+    pub fn new(sealed: Vec<SegmentMeta>) -> Self {
+        Self { state: Mutex::new(State { sealed, ..State::default() }), ..Self::default() }
     }
 
     /// Adds a full segment.
@@ -250,9 +242,10 @@ impl Cube {
             if let Err(error) = self.health.check_writable() {
                 break Err(error);
             }
-            let frozen = self.current.peek().frozen.len();
-            let unflushed =
-                log_bytes.saturating_sub(self.maintenance.flushed_log_bytes.load(Ordering::Relaxed));
+            let shown = self.current.peek();
+            let frozen = shown.frozen.len();
+            let unflushed = log_bytes.saturating_sub(shown.flushed_log_bytes);
+            drop(shown);
             let long_log = frozen > 0 && unflushed > self.options.recovery_log_max / 4 * 3;
             if frozen + 1 < self.options.memtables_max && !long_log {
                 break Ok(());
