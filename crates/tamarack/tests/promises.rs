@@ -116,15 +116,17 @@ fn a_panic_inside_a_write_stops_writes_and_nobody_waits_for_ever() {
             .map(|writer| {
                 let db = &db;
                 scope.spawn(move || {
-                    let numbers = (writer * 100_000..(writer + 1) * 100_000).take_while(|&number| {
-                        let put = || db.put(&key(number), &[1; 100]);
-                        match catch_unwind(AssertUnwindSafe(put)) {
-                            Ok(Err(error)) => assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}"),
-                            Ok(Ok(())) => return true,
-                            Err(_panic) => {}
-                        }
-                        false
-                    });
+                    // More than can be written: each goes on until it is stopped.
+                    let numbers =
+                        (writer * 1_000_000_000..(writer + 1) * 1_000_000_000).take_while(|&number| {
+                            let put = || db.put(&key(number), &[1; 100]);
+                            match catch_unwind(AssertUnwindSafe(put)) {
+                                Ok(Err(error)) => assert_eq!(error.kind(), ErrorKind::ReadOnly, "{error}"),
+                                Ok(Ok(())) => return true,
+                                Err(_panic) => {}
+                            }
+                            false
+                        });
                     numbers.collect::<Vec<_>>()
                 })
             })
