@@ -18,9 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::place::Place;
-use common::{
-    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, file_names, open, open_when_released, tiny,
-};
+use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, file_names, open, tiny};
 use tamarack::testing::Call;
 use tamarack::{CheckpointReport, Comparator, Db, ErrorKind, GcGoal, Options, WriteBatch, WriteOptions};
 
@@ -252,7 +250,7 @@ fn original_and_copy_never_change_each_other() {
     db.gc(GcGoal::Until(1.0)).unwrap();
     churn(&db, &mut model, &mut random, 30);
     place.crash(db);
-    let db = open_when_released(&place.path(), &tiny()).unwrap();
+    let db = open(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model);
 
     // The copy is what it was, and goes on in another way.
@@ -289,7 +287,7 @@ fn a_copy_outlives_an_original_that_goes_at_once() {
     db.checkpoint(place.beside("copy")).unwrap();
     place.crash(db);
     place.assert_copy("copy", &model);
-    let db = open_when_released(&place.path(), &tiny()).unwrap();
+    let db = open(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model);
     db.close().unwrap();
     std::fs::remove_dir_all(place.path()).unwrap();

@@ -201,7 +201,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again_once_there_is_space() {
         for quota in (0..90_000).step_by(1500) {
             let what = format!("{log_mode:?}, {quota} bytes left");
             let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
-            let place = Place::new(Options { log_mode, ..tiny() });
+            let place = Place::new(Options { log_mode, reserved_bytes, ..tiny() });
             let db = place.open();
             let mut ledger = Ledger::default();
             (0..20).for_each(|_| ledger.write(&db, false).unwrap());

@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Random, Watchdog, assert_clean, content, copy_directory, fast_directory};
+use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory};
 use tamarack::{Db, ErrorKind, LogMode, Options, WriteOptions};
 
 /// What the child is to do, and where.
@@ -289,7 +289,7 @@ fn mount(kind: &str, place: &Path) -> Result<PathBuf, String> {
 #[test]
 fn the_process_that_mounts() {
     let (Ok(task), Ok(place)) = (std::env::var(TASK), std::env::var(PLACE)) else { return };
-    let _watchdog = Watchdog::new(60, task.clone());
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, task.clone());
     let place = PathBuf::from(place);
     if task == "unwritable" {
         return unwritable(&place);

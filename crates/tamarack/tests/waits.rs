@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{
     PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory,
-    number_from_environment, open, open_when_released, tiny,
+    number_from_environment, open, tiny,
 };
 use tamarack::testing::{Call, ENOSPC, Env, Fault, FaultEnv, Faults, posix_env};
 use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, WriteBatch, WriteOptions};

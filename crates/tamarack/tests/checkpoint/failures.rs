@@ -7,8 +7,7 @@ use tamarack::{Db, ErrorKind, Options};
 
 use super::common::place::Place;
 use super::common::{
-    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, file_names, open,
-    open_when_released, tiny,
+    PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, file_names, open, tiny,
 };
 use super::{Model, churn, churn_and_collect};
 
@@ -57,7 +56,7 @@ fn checkpoint_with_fault(place: &Place, model: &Model, nth: u64, lasting: bool) 
     }
     drop(std::fs::remove_dir(place.beside("deep")));
     drop(db);
-    let db = open_when_released(&place.path(), &tiny()).unwrap();
+    let db = open(&place.path(), &tiny()).unwrap();
     assert!(content(&db) == model, "{what}: the original has lost something");
     assert_clean(&db);
     triggered

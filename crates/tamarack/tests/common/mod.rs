@@ -130,17 +130,6 @@ pub fn open(path: &Path, options: &Options) -> tamarack::Result<Db> {
     Db::open_with_env(path, options.clone(), &unwatched_env())
 }
 
-/// The same for a database that another handle may just be about to release.
-pub fn open_when_released(path: &Path, options: &Options) -> tamarack::Result<Db> {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("the lock on {} is released", path.display()));
-    loop {
-        match open(path, options) {
-            Err(error) if error.kind() == ErrorKind::Locked => std::thread::yield_now(),
-            outcome => return outcome,
-        }
-    }
-}
-
 /// More than anything here takes on a machine that is busy with other things, for a [`Watchdog`]: it is there for hangs
 /// alone.
 pub const PATIENCE_SECONDS: u64 = 900;

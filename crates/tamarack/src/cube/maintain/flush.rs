@@ -117,14 +117,11 @@ impl Cube {
             ..VersionEdit::default()
         };
         let log_bytes = self.current.peek().unflushed_log_bytes(newest.log_bytes);
-        let before = self.index.version();
-        let after = self.index.flush(&memtables, &self.snapshots.list(), edit).inspect_err(|_| {
-            self.maintenance.state.lock().sealed.splice(0..0, sealed);
-        })?;
+        self.index.install(edit).inspect_err(|_| restore(sealed))?;
         self.current.install(|| self.index.version());
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        self.estimate_hidden(Some(log_bytes));
+        self.hidden.note_flush(hidden, log_bytes);
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
