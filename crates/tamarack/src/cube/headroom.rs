@@ -61,6 +61,11 @@ impl Drop for Promise<'_> {
 }
 
 impl Headroom {
+    /// Bytes that running jobs may write, or have written and not finished.
+    pub fn promised(&self) -> u64 {
+        self.promised.load(Ordering::Relaxed)
+    }
+
     fn promise(&self, bytes: u64) -> Promise<'_> {
         self.promised.fetch_add(bytes, Ordering::Relaxed);
         Promise { headroom: self, bytes }
@@ -153,7 +158,7 @@ impl Cube {
             return None;
         }
         let free = self.env.fs.free_bytes(&self.directory).ok()?;
-        let free = free.saturating_sub(self.headroom.promised.load(Ordering::Relaxed));
+        let free = free.saturating_sub(self.headroom.promised());
         let state = self.current.load();
         let by_size = || {
             let most = SEGMENTS_MAX * self.options.segment_bytes_max;

@@ -20,9 +20,14 @@ use crate::base::sync::{Arc, Mutex};
 use crate::index::version::{SegmentEntry, TableMeta, Version};
 use crate::vlog::format::RECORD_HEADER_BYTES;
 
-/// The slack, in full segments: half of it for space that is taken but not used (the active segment, the one prepared
-/// behind it, outputs of collections and their victims while both are there), half of it for garbage.
+/// The slack, in full segments. A quarter of it is for space that is taken but not used (the active segment, the one
+/// prepared behind it, outputs of collections and their victims while both are there), the rest for garbage.
 const SLACK_SEGMENTS: u64 = 16;
+/// Eighths of the slack that garbage may take while writes keep coming before it is collected: what dies meanwhile need
+/// not be copied ...
+const COLLECTED_FROM_EIGHTHS: u64 = 3;
+/// ... and those it may take before writers should hardly write.
+const GARBAGE_EIGHTHS: u64 = 6;
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +40,7 @@ pub struct Space {
     pub hidden: u64,
     /// Files that are removed when their readers are gone.
     pub leaving: u64,
-    /// Space that is reserved for the log and not used yet.
+    /// Space that is reserved for the log and not used yet, or promised to jobs that write copies.
     pub reserved: u64,
     /// What the limit allows: while used bytes stay below, nothing needs to be done.
     pub goal: u64,
@@ -46,8 +51,7 @@ pub struct Space {
 /// Whether collecting may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
-    /// Writes keep coming: what dies before it is collected need not be copied, so half of the slack for garbage is
-    /// used first.
+    /// Writes keep coming: a part of the slack is used first.
     Busy,
     /// Nothing is written: the goal is to be reached.
     Idle,
@@ -64,11 +68,17 @@ impl Space {
         self.disk.saturating_sub(self.reserved + self.leaving)
     }
 
-    /// How much of the slack is used, from 0 to 1: then writers should hardly write. The worse of garbage, to which
-    /// half of it is given, and of all space but what only waits for readers: slower writers would not free it.
+    /// How far collections are behind, from 0 to 1: then writers should hardly write. The worse of garbage, beyond what
+    /// is collected at all, and of all space but what only waits for readers: slower writers would not free it.
     pub fn debt(&self) -> f64 {
-        let share = |bytes: u64, of: u64| bytes.saturating_sub(self.goal) as f64 / of.max(1) as f64;
-        share(self.used(), self.slack / 2).max(share(self.disk - self.leaving.min(self.disk), self.slack))
+        let eighth = self.slack / 8;
+        let share = |bytes: u64, from: u64, to: u64| {
+            let beyond = bytes.saturating_sub(self.goal + from * eighth);
+            beyond as f64 / ((to - from) * eighth).max(1) as f64
+        };
+        let garbage = share(self.used(), COLLECTED_FROM_EIGHTHS, GARBAGE_EIGHTHS);
+        let taken = self.disk.saturating_sub(self.leaving);
+        garbage.max(share(taken, COLLECTED_FROM_EIGHTHS, 8))
     }
 
     /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
@@ -88,8 +98,8 @@ impl Space {
 
     /// Whether collections should run.
     pub fn is_over_goal(&self, demand: Demand) -> bool {
-        let grace = if demand == Demand::Busy { self.slack / 4 } else { 0 };
-        self.used() > self.goal + grace
+        let grace = if demand == Demand::Busy { COLLECTED_FROM_EIGHTHS } else { 0 };
+        self.used() > self.goal + grace * self.slack / 8
     }
 }
 
@@ -185,11 +195,12 @@ impl Cube {
             contents.iter().map(Content::live_user_bytes).sum::<u64>() + unsealed + inline + unflushed;
         let live = stored.saturating_sub(hidden_by_memtables);
         let leaving = self.index.files().leaving_bytes();
+        let promised = self.headroom.promised();
         let active = self.order.active_segment();
         let unused = active.map_or(0, |(segment, end)| segment.allocated().saturating_sub(end));
         Space {
-            disk: self.disk_bytes(&state) + leaving,
-            reserved: unused + self.spare.bytes(),
+            disk: self.disk_bytes(&state) + leaving + promised,
+            reserved: unused + self.spare.bytes() + promised,
             live,
             hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
             leaving,
@@ -285,15 +296,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn debt_begins_at_the_goal_and_grows_with_the_slack_used() {
+    fn debt_begins_where_garbage_is_collected_and_grows_with_the_slack_used() {
         let space =
             |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 80, ..Space::default() };
         let over = |disk, demand| space(disk, 0).is_over_goal(demand);
         assert!(!over(130, Demand::Idle) && over(131, Demand::Idle));
-        assert!(!over(150, Demand::Busy) && over(151, Demand::Busy));
+        assert!(!over(160, Demand::Busy) && over(161, Demand::Busy));
         let debt = |disk, reserved| space(disk, reserved).debt();
-        assert_eq!([debt(130, 0), debt(150, 0), debt(170, 0)], [0.0, 0.5, 1.0]);
-        assert_eq!([debt(150, 20), debt(170, 40), debt(210, 80)], [0.25, 0.5, 1.0], "all space counts half");
+        assert_eq!([debt(160, 0), debt(175, 0), debt(190, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!([debt(160, 20), debt(185, 40), debt(210, 80)], [0.0, 0.5, 1.0], "all space may take more");
         assert_eq!(Space { leaving: 80, ..space(210, 0) }.debt(), 0.0, "readers hold it");
         let held = |leaving| Space { leaving, ..space(400, 0) };
         assert!(!held(180).is_exhausted() && held(181).is_exhausted());

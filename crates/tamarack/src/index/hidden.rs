@@ -74,7 +74,7 @@ fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -
 }
 
 /// Keys that are sampled of a table, at least, if it has so many.
-const SAMPLES: u64 = 8192;
+const SAMPLES: u64 = 2048;
 
 impl Index {
     /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`,

@@ -32,7 +32,7 @@ impl Cube {
         if self.options.gc == GcPolicy::Off || state.gc_pauses > 0 || state.collection_stopped.is_some() {
             return state.collecting > 0;
         }
-        let jobs_max = if space.debt() > 0.6 { self.options.background_threads } else { 1 };
+        let jobs_max = if space.debt() > 0.3 { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         if space.is_over_goal(demand) && state.collecting < jobs_max && self.is_worth_collecting(share) {
             state.collecting += 1;
