@@ -6,6 +6,7 @@ pub mod checksum;
 pub mod codec;
 pub mod coding;
 pub mod comparator;
+pub mod dead_ranges;
 pub mod error;
 pub mod ids;
 pub mod keys;

@@ -24,7 +24,7 @@ pub enum GcPolicy {
     /// Those whose dead bytes are most worth the copying of what is alive, old ones first among equals.
     #[default]
     CostBenefit,
-    /// The oldest of those that are not wholly alive (after WiscKey, section 3.3.3). For comparison.
+    /// The oldest of those that are not wholly alive, always by copying (after WiscKey, section 3.3.3). For comparison.
     Tail,
     /// None in the background: segments go once nothing in them is alive, others when `Db::gc` is called. The bound
     /// on space does not hold.

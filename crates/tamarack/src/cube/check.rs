@@ -1,8 +1,11 @@
 //! Checks that what is on disk is what was written, without changing anything, while the cube goes on.
 
 use std::collections::{BTreeMap, HashSet};
+use std::iter::Peekable;
+use std::ops::Range;
 
 use super::Cube;
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
@@ -84,7 +87,8 @@ impl Cube {
         report.note(self.publisher.wait_for(ticket));
         for entry in version.segments().sealed() {
             let offsets = referenced.get(&entry.meta.id).map_or(&[][..], Vec::as_slice);
-            let outcome = self.check_sealed(entry, level, offsets, &mut report);
+            let dead = version.segments().dead_ranges(entry.meta.id);
+            let outcome = self.check_sealed(entry, dead, level, offsets, &mut report);
             report.note(outcome);
         }
         for handle in &state.unregistered {
@@ -128,7 +132,10 @@ impl Cube {
         let mut present: BTreeMap<SegmentId, Vec<u32>> = BTreeMap::new();
         for (id, offsets) in referenced {
             match version.segments().relocation_table(id) {
-                None => present.entry(id).or_default().extend(offsets),
+                None => {
+                    let there = self.check_unmoved(version, id, offsets, report);
+                    present.entry(id).or_default().extend(report.note(there).unwrap_or_default());
+                }
                 Some(table) => {
                     let moved = self.check_moved(version, table, (id, &offsets), report);
                     present.entry(table.segment).or_default().extend(report.note(moved).unwrap_or_default());
@@ -152,7 +159,8 @@ impl Cube {
         let mut left_behind = HashSet::new();
         for &offset in offsets {
             let pointer = ValuePointer { segment, offset, stored_len: 0 };
-            match self.reader.relocate(table, pointer)? {
+            let place = self.reader.relocate(table, pointer)?;
+            match place.filter(|place| !version.segments().is_given_back(place.segment, place.offset)) {
                 Some(pointer) => present.push(pointer.offset),
                 None => drop(left_behind.insert(offset)),
             }
@@ -168,9 +176,33 @@ impl Cube {
         Ok(present)
     }
 
+    /// Those of `offsets`, of records of `segment`, which was not moved, that were not given back. Those that were must be
+    /// hidden from every reader.
+    fn check_unmoved(
+        &self,
+        version: &Version,
+        segment: SegmentId,
+        offsets: Vec<u32>,
+        report: &mut CheckReport,
+    ) -> Result<Vec<u32>> {
+        let is_gone = |offset: &u32| version.segments().is_given_back(segment, *offset);
+        let (gone, present): (Vec<u32>, Vec<u32>) = offsets.into_iter().partition(is_gone);
+        let given_back: HashSet<u32> = gone.into_iter().collect();
+        report.hidden_references += given_back.len() as u64;
+        if !given_back.is_empty() {
+            for offset in self.index.visible_among(version, segment, &given_back)? {
+                let found = "a range that was given back";
+                let path = self.reader.path(segment);
+                report.problems.push(Error::corruption(&path, u64::from(offset), "a record", found));
+            }
+        }
+        Ok(present)
+    }
+
     fn check_sealed(
         &self,
         entry: &SegmentEntry,
+        dead: Option<&DeadRanges>,
         level: CheckLevel,
         referenced: &[u32],
         report: &mut CheckReport,
@@ -186,7 +218,8 @@ impl Cube {
         if level > CheckLevel::Structure {
             report.note(self.footer_of(&segment, id));
         }
-        self.check_segment(id, entry.meta.end, level, referenced, report)
+        let stretches = dead.cloned().unwrap_or_default().between(SEGMENT_HEADER_BYTES..entry.meta.end);
+        self.check_segment(id, &stretches, level, referenced, report)
     }
 
     fn check_unregistered(
@@ -203,7 +236,13 @@ impl Cube {
         report.segments += 1;
         let segment = self.reader.segment(id)?;
         let end = if id == tail.segment { tail.offset } else { self.end_of_full(&segment, id)? };
-        self.check_segment(id, end, level, referenced, report)
+        self.check_segment(
+            id,
+            &DeadRanges::default().between(SEGMENT_HEADER_BYTES..end),
+            level,
+            referenced,
+            report,
+        )
     }
 
     /// Where the records of a segment end that takes no more of them: it waits to be sealed, or has a footer.
@@ -227,7 +266,7 @@ impl Cube {
     fn check_segment(
         &self,
         id: SegmentId,
-        end: u64,
+        stretches: &[Range<u64>],
         level: CheckLevel,
         referenced: &[u32],
         report: &mut CheckReport,
@@ -238,32 +277,46 @@ impl Cube {
             return Ok(());
         }
         let values = if level == CheckLevel::Values { Values::Check } else { Values::Skip };
-        let mut scanner =
-            Scanner::new(segment.file(), segment.path(), segment.seed(), SEGMENT_HEADER_BYTES, end);
         let mut wanted = referenced.iter().copied().peekable();
-        while let Some(record) = scanner.next(values)? {
-            report.records += 1;
-            let read = if level == CheckLevel::Values { record.header.record_len() } else { 24 };
-            report.bytes_read += read;
-            while let Some(offset) = wanted.next_if(|&offset| u64::from(offset) <= record.offset) {
-                if u64::from(offset) != record.offset || record.header.kind != RecordKind::Put {
-                    report.problems.push(dangling(&segment, offset));
-                }
-            }
+        for stretch in stretches {
+            check_stretch(&segment, stretch, values, &mut wanted, report)?;
         }
         report.problems.extend(wanted.map(|offset| dangling(&segment, offset)));
-        match scanner.end() {
-            End::Limit => Ok(()),
-            End::Blank { at } => Err(Error::corruption(segment.path(), *at, "a record", "zeros")),
-            End::Invalid { at, expected, found } => {
-                Err(Error::corruption(segment.path(), *at, expected.clone(), found.clone()))
-            }
-        }
+        Ok(())
     }
 
     /// Opens nothing that does not pass every check.
     pub(super) fn check_everything(&self) -> Result<()> {
         self.check(CheckLevel::Values).problems.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+/// Checks every record of `stretch`, and that those that are `wanted` there are puts.
+fn check_stretch(
+    segment: &OpenSegment,
+    stretch: &Range<u64>,
+    values: Values,
+    wanted: &mut Peekable<impl Iterator<Item = u32>>,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut scanner =
+        Scanner::new(segment.file(), segment.path(), segment.seed(), stretch.start, stretch.end);
+    while let Some(record) = scanner.next(values)? {
+        report.records += 1;
+        let read = if values == Values::Check { record.header.record_len() } else { 24 };
+        report.bytes_read += read;
+        while let Some(offset) = wanted.next_if(|&offset| u64::from(offset) <= record.offset) {
+            if u64::from(offset) != record.offset || record.header.kind != RecordKind::Put {
+                report.problems.push(dangling(segment, offset));
+            }
+        }
+    }
+    match scanner.end() {
+        End::Limit => Ok(()),
+        End::Blank { at } => Err(Error::corruption(segment.path(), *at, "a record", "zeros")),
+        End::Invalid { at, expected, found } => {
+            Err(Error::corruption(segment.path(), *at, expected.clone(), found.clone()))
+        }
     }
 }
 

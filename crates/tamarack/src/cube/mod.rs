@@ -105,6 +105,7 @@ struct Counters {
     collection_bytes_read: AtomicU64,
     collection_bytes_written: AtomicU64,
     collected_records: AtomicU64,
+    punched_segments: AtomicU64,
     hidden_records: AtomicU64,
 }
 

@@ -277,7 +277,7 @@ impl FileObserver for Observer {
     }
 
     fn failed(&self, error: Error) {
-        self.health.warn(format!("a file that is not needed any more stays until the next open: {error}"));
+        self.health.warn(format!("what is not needed any more stays until the next open: {error}"));
     }
 }
 

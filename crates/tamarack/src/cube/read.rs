@@ -22,6 +22,7 @@ use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
 use crate::index::version::Version;
 use crate::vlog::fetch::{Wanted, fetch};
+use crate::vlog::format::record_len;
 
 /// How a read is done.
 #[derive(Debug, Clone, Copy)]
@@ -143,13 +144,28 @@ impl Cube {
     /// # Errors
     /// `Io`, `Corruption`.
     pub(super) fn present_place(&self, version: &Version, pointer: ValuePointer) -> Result<ValuePointer> {
-        let Some(table) = version.segments().relocation_table(pointer.segment) else { return Ok(pointer) };
-        self.reader.relocate(table, pointer)?.ok_or_else(|| {
-            let path = self.reader.path(table.segment);
-            let expected =
-                format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
-            Error::corruption(&path, u64::from(table.offset), expected, "none")
-        })
+        let present = match version.segments().relocation_table(pointer.segment) {
+            None => pointer,
+            Some(table) => self.reader.relocate(table, pointer)?.ok_or_else(|| {
+                let path = self.reader.path(table.segment);
+                let expected =
+                    format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
+                Error::corruption(&path, u64::from(table.offset), expected, "none")
+            })?,
+        };
+        self.check_not_given_back(version, present)?;
+        Ok(present)
+    }
+
+    /// I-13: zeros are never taken for a value, not even if its checksum is not looked at.
+    fn check_not_given_back(&self, version: &Version, pointer: ValuePointer) -> Result<()> {
+        let Some(dead) = version.segments().dead_ranges(pointer.segment) else { return Ok(()) };
+        let start = u64::from(pointer.offset);
+        let Some(range) = dead.find(&(start..start + record_len(0, u64::from(pointer.stored_len)))) else {
+            return Ok(());
+        };
+        let found = format!("a part of the range {} to {}, which was given back", range.start, range.end);
+        Err(Error::corruption(&self.reader.path(pointer.segment), start, "a record", found))
     }
 
     /// Fetches values in parallel.

@@ -38,7 +38,7 @@ pub struct Space {
     pub live: u64,
     /// Log records that tables point to, not collected yet, that newer versions hide; estimated.
     pub hidden: u64,
-    /// Files that are removed when their readers are gone.
+    /// Files, and parts of them, that are removed when their readers are gone.
     pub leaving: u64,
     /// Space that is reserved for the log and not used yet, or promised to jobs that write copies.
     pub reserved: u64,
@@ -174,8 +174,10 @@ impl Cube {
             let home = entry.meta.id;
             let ids = ids.entry(home).or_default();
             ids.push(home);
-            let referenced =
-                referenced.get(&home).map_or(0, |live| live.bytes).min(entry.meta.value_record_bytes);
+            // What was given back may still be referenced, by entries that are hidden.
+            let dead = version.segments().dead_bytes(home);
+            let left = entry.meta.value_record_bytes.min(entry.meta.end.saturating_sub(dead));
+            let referenced = referenced.get(&home).map_or(0, |live| live.bytes).min(left);
             let hidden = estimates.hidden_in(home, ids).min(referenced);
             Content { entry, live: referenced - hidden, hidden }
         };
@@ -226,7 +228,11 @@ impl Cube {
     pub(super) fn disk_bytes(&self, state: &ReadState) -> u64 {
         let version = &state.version;
         let tables = version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
-        let sealed = version.segments().sealed().map(|entry| entry.meta.file_bytes).sum::<u64>();
+        let of_segment = |entry: &SegmentEntry| {
+            entry.meta.file_bytes.saturating_sub(version.segments().hole_bytes(entry.meta.id))
+        };
+        let sealed = version.segments().sealed().map(of_segment).sum::<u64>();
+        let unpunched: u64 = self.index.files().unpunched().iter().map(|(_, bytes)| bytes).sum();
         let active = self.order.active_segment();
         let unregistered = state.unregistered.iter().filter_map(|handle| match (handle.name(), &active) {
             (FileName::Segment(id), Some((active, _))) if active.header().id == id => {
@@ -238,7 +244,7 @@ impl Cube {
             }
             _ => None,
         });
-        tables + sealed + unregistered.sum::<u64>() + self.spare.bytes()
+        tables + sealed + unpunched + unregistered.sum::<u64>() + self.spare.bytes()
     }
 
     /// Estimates what `tables`, each of a level, hide, which are in the present version or about to come; returns what

@@ -30,6 +30,8 @@ pub struct SegmentStats {
     pub bytes: u64,
     /// Bytes of records that tables point to. Records that only memtables point to are not counted.
     pub live_bytes: u64,
+    /// Bytes of its file that holes have given back to the file system, or will when those who still read it are done.
+    pub hole_bytes: u64,
     /// The rest of a sealed segment: what overwriting and deleting has left behind, inline values, and framing.
     pub dead_bytes: u64,
     /// Whether it is sealed and flushed, so that live and dead are exact.
@@ -86,8 +88,11 @@ pub struct Stats {
     pub live_value_bytes: u64,
     /// Bytes of sealed segments that no table points to.
     pub dead_value_bytes: u64,
-    /// Bytes of all segments.
+    /// Bytes of all segments, holes included.
     pub log_bytes: u64,
+    /// Bytes of them that holes have given back to the file system, or will when those who still read them are done;
+    /// the latter are among the `leaving_bytes`.
+    pub hole_bytes: u64,
     /// Bytes of all tables.
     pub table_bytes: u64,
     /// Bytes of all files: segments, also as far as their space is only reserved, tables, and those that go once
@@ -117,6 +122,8 @@ pub struct Stats {
     pub collected_bytes: u64,
     /// Bytes of cold segments written.
     pub collection_bytes_written: u64,
+    /// Segments that were not copied but got holes in their files.
+    pub punched_segments: u64,
     /// Records copied.
     pub collected_records: u64,
     /// Records left behind that tables still pointed to, because newer versions hide them.
@@ -189,8 +196,9 @@ impl Cube {
             .collect();
         let segments = self.segment_stats(&state);
         let sum = |of: fn(&SegmentStats) -> u64| segments.iter().map(of).sum::<u64>();
-        let (log_bytes, live, dead) = (
+        let (log_bytes, hole_bytes, live, dead) = (
             sum(|segment| segment.bytes),
+            sum(|segment| segment.hole_bytes),
             sum(|segment| segment.live_bytes),
             sum(|segment| segment.dead_bytes),
         );
@@ -205,6 +213,7 @@ impl Cube {
             live_value_bytes: live,
             dead_value_bytes: dead,
             log_bytes,
+            hole_bytes,
             table_bytes,
             moved_segments: version.segments().moved().count() as u64,
             worst_case_reads: 2 * (level0 + deeper) + 1,
@@ -219,15 +228,24 @@ impl Cube {
     }
 
     fn segment_stats(&self, state: &super::state::ReadState) -> Vec<SegmentStats> {
-        let live = state.version.segments().live_by_home();
-        let sealed = state.version.segments().sealed().map(|entry| SegmentStats {
-            id: entry.meta.id.0,
-            bytes: entry.meta.file_bytes,
-            live_bytes: live[&entry.meta.id].bytes.min(entry.meta.value_record_bytes),
-            dead_bytes: 0,
-            sealed: true,
+        let segments = state.version.segments();
+        let live = segments.live_by_home();
+        let unpunched = self.index.files().unpunched();
+        let sealed = segments.sealed().map(|entry| {
+            let (meta, id) = (&entry.meta, entry.meta.id);
+            let left = meta.value_record_bytes.min(meta.end.saturating_sub(segments.dead_bytes(id)));
+            let waiting: u64 = unpunched.iter().filter(|(of, _)| *of == id).map(|(_, bytes)| bytes).sum();
+            let (live_bytes, hole_bytes) =
+                (live[&id].bytes.min(left), segments.hole_bytes(id).saturating_sub(waiting));
+            SegmentStats {
+                id: id.0,
+                bytes: meta.file_bytes,
+                live_bytes,
+                hole_bytes,
+                dead_bytes: meta.file_bytes.saturating_sub(live_bytes + hole_bytes),
+                sealed: true,
+            }
         });
-        let sealed = sealed.map(|stats| SegmentStats { dead_bytes: stats.bytes - stats.live_bytes, ..stats });
         let active = self.order.active_segment();
         let unregistered = state.unregistered.iter().filter_map(|handle| {
             let FileName::Segment(id) = handle.name() else { return None };
@@ -237,7 +255,7 @@ impl Cube {
                 _ => self.reader.segment(id).ok().and_then(|open| open.file().len().ok()).unwrap_or(0),
             };
             let live_bytes = state.version.segments().live(id).bytes;
-            Some(SegmentStats { id: id.0, bytes, live_bytes, dead_bytes: 0, sealed: false })
+            Some(SegmentStats { id: id.0, bytes, live_bytes, ..SegmentStats::default() })
         });
         sealed.chain(unregistered).collect()
     }
@@ -266,6 +284,7 @@ impl Cube {
         stats.collected_segments = counters.collected_segments.load(Ordering::Relaxed);
         stats.collected_bytes = counters.collection_bytes_read.load(Ordering::Relaxed);
         stats.collection_bytes_written = counters.collection_bytes_written.load(Ordering::Relaxed);
+        stats.punched_segments = counters.punched_segments.load(Ordering::Relaxed);
         stats.collected_records = counters.collected_records.load(Ordering::Relaxed);
         stats.hidden_records = counters.hidden_records.load(Ordering::Relaxed);
         stats.relocation_memory_bytes = self.reader.relocation_bytes();

@@ -43,11 +43,12 @@ fn table(stats: &Stats) -> String {
     }
     let _infallible = writeln!(
         out,
-        "Values: live {:.1} MiB, dead {:.1} MiB, hidden {:.1} MiB, leaving {:.1} MiB",
+        "Values: live {:.1} MiB, dead {:.1} MiB, hidden {:.1} MiB, leaving {:.1} MiB, holes {:.1} MiB",
         mebibytes(stats.live_value_bytes),
         mebibytes(stats.dead_value_bytes),
         mebibytes(stats.hidden_bytes),
         mebibytes(stats.leaving_bytes),
+        mebibytes(stats.hole_bytes),
     );
     let _infallible = writeln!(
         out,

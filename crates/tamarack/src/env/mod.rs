@@ -62,6 +62,8 @@ pub trait Fs: Send + Sync + fmt::Debug {
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
     /// Whether something exists at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Bytes of a block of the file system that holds `path`: what it reserves and gives back is counted in those.
+    fn block_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Bytes that may still be written to the file system that holds the directory `path`, without privileges. A
@@ -111,6 +113,12 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Reserves space for `offset..offset + len` and makes the file at least that long; the new bytes read as
     /// zeros. Fails with [`io::ErrorKind::Unsupported`] where the file system cannot.
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// How many names the file has.
+    fn links(&self) -> io::Result<u64>;
+    /// Gives the blocks that lie wholly in `offset..offset + len` back to the file system; the whole range reads as
+    /// zeros from then on, and the file's length stays. Fails with [`io::ErrorKind::Unsupported`] where the file system
+    /// cannot.
+    fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;

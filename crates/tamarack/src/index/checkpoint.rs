@@ -26,6 +26,7 @@ impl Index {
     /// `Io`, `NoSpace`. Whether the manifest is in force is unknown then.
     pub fn write_checkpoint(&self, version: &Version, directory: &Path) -> Result<()> {
         let mut snapshot = version.snapshot(self.cube);
+        // Only of those anything was ever given back, so their dead ranges stay with them.
         snapshot.add_segments.retain(|meta| version.is_collectable(meta.id));
         let files = Files::new(self.files.fs().clone(), directory, Box::new(Nobody));
         // A first manifest without CURRENT would be taken for a creation that was cut off, and for a new cube.

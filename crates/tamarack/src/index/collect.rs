@@ -10,6 +10,7 @@
 
 use std::collections::HashSet;
 
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence, TableId};
 use crate::base::keys::{EntryKind, split_internal_key, trailer_kind, trailer_sequence};
@@ -175,6 +176,22 @@ impl Index {
             }
         }
         Ok(visible)
+    }
+
+    /// Says that nobody will read what is in the dead ranges of victims of `collection` any more, their old ones among
+    /// them. What is in them is given back to the file system once nobody can reach it: [`punch`](super::version::Files::punch).
+    ///
+    /// # Errors
+    /// As for [`install`](Self::install).
+    pub fn give_back(
+        &self,
+        collection: &Collection,
+        dead: Vec<(SegmentId, DeadRanges)>,
+    ) -> Result<Arc<Version>> {
+        debug_assert!(
+            dead.iter().all(|(id, _)| collection.victims.iter().any(|victim| victim.meta.id == *id))
+        );
+        self.install(VersionEdit { dead_ranges: dead, ..VersionEdit::default() })
     }
 
     /// Ends `collection`: one edit adds `output`, which holds every record that was copied, and moves the victims and

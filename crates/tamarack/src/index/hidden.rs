@@ -69,8 +69,12 @@ pub fn is_hidden(
 /// Whether the record to which `pointer` leads has not been left behind, as far as can be told: what a damaged
 /// relocation table hides, the collection that meets it will say.
 fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -> bool {
-    let table = version.segments().relocation_table(pointer.segment);
-    table.is_none_or(|table| relocate.relocate(table, pointer).map_or(true, |present| present.is_some()))
+    let segments = version.segments();
+    let table = segments.relocation_table(pointer.segment);
+    let present = table.map_or(Ok(Some(pointer)), |table| relocate.relocate(table, pointer));
+    present.map_or(true, |present| {
+        present.is_some_and(|present| !segments.is_given_back(present.segment, present.offset))
+    })
 }
 
 /// Keys that are sampled of a table, at least, if it has so many.

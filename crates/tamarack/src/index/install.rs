@@ -137,7 +137,8 @@ impl Index {
     }
 }
 
-/// Marks the files of everything that `edit` has dropped: what `base` mentions and `next` does not.
+/// Marks the files of everything that `edit` has dropped, and the parts of files that it gives back: what `base`
+/// mentions and `next` does not.
 fn mark_dropped(base: &Version, next: &Version, edit: &VersionEdit) {
     for &(level, id) in &edit.drop_tables {
         let moved = edit.add_tables.iter().any(|(_, table)| table.id == id);
@@ -149,7 +150,16 @@ fn mark_dropped(base: &Version, next: &Version, edit: &VersionEdit) {
     let moved = edit.move_segments.iter().map(|moved| &moved.id);
     for &id in edit.drop_segments.iter().chain(moved) {
         if let Some(entry) = base.segments().get(id).filter(|_| next.segments().get(id).is_none()) {
-            entry.handle.mark_obsolete(entry.meta.file_bytes);
+            entry.handle.mark_obsolete(entry.meta.file_bytes.saturating_sub(base.segments().hole_bytes(id)));
         }
+    }
+    for (id, dead) in &edit.dead_ranges {
+        let (Some(before), Some(after)) = (base.segments().get(*id), next.segments().get(*id)) else {
+            continue;
+        };
+        let known = base.segments().dead_ranges(*id).cloned().unwrap_or_default();
+        let ranges: Vec<_> = dead.iter().filter(|range| known.iter().all(|old| old != *range)).collect();
+        let bytes = next.segments().hole_bytes(*id) - base.segments().hole_bytes(*id);
+        before.handle.supersede(&after.handle, ranges, bytes);
     }
 }

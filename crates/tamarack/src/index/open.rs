@@ -170,6 +170,12 @@ impl Index {
             remove_orphans(&unopened.files, &version, manifest.number())?;
             Some(manifest)
         };
+        if !read_only {
+            for (segment, dead) in version.segments().all_dead_ranges() {
+                let entry = version.segments().get(segment).expect("I-13: what has dead ranges is sealed");
+                unopened.files.adopt(&entry.handle, dead)?;
+            }
+        }
         Ok((unopened.into_index(cube, options, version, manifest), torn))
     }
 

@@ -133,6 +133,9 @@ impl Fs for MemoryFs {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Ok(self.files.lock().contains_key(path))
     }
+    fn block_bytes(&self, _path: &Path) -> io::Result<u64> {
+        Ok(4096)
+    }
     fn sync_dir(&self, _path: &Path) -> io::Result<()> {
         self.failing.check("sync_dir")
     }
@@ -175,6 +178,14 @@ impl File for Bytes {
     }
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
         self.set_len(self.len()?.max(offset + len))
+    }
+    fn links(&self) -> io::Result<u64> {
+        Ok(1)
+    }
+    fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.failing.check("punch")?;
+        self.bytes.lock()[offset as usize..][..len as usize].fill(0);
+        Ok(())
     }
     fn sync_data(&self) -> io::Result<()> {
         self.failing.check("sync")

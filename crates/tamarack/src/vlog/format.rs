@@ -4,10 +4,13 @@
 use crate::base::checksum::{Checksum, FileKind, Seed};
 use crate::base::codec::Codec;
 use crate::base::coding::{put_bytes, put_varint, take_bytes, take_varint, take_varint_u32, u32_at, u64_at};
+use crate::base::dead_ranges::FIRST_RECORD;
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence};
 
 /// Bytes of a segment's header; its first record begins here.
 pub const SEGMENT_HEADER_BYTES: u64 = 80;
+
+const _: () = assert!(SEGMENT_HEADER_BYTES == FIRST_RECORD, "dead ranges spare the header");
 /// Bytes of a record before its key.
 pub const RECORD_HEADER_BYTES: usize = 24;
 /// Bytes at the very end of a sealed segment.

@@ -6,8 +6,9 @@ use super::reader::OpenSegment;
 use crate::base::error::{Error, Result};
 use crate::env::read_exact_at;
 
-/// Bytes read at a time; a key is shorter than that.
+/// Bytes read at a time, and where records are known to be large; or a whole head, if that is longer.
 const WINDOW_BYTES: usize = 256 * 1024;
+const WINDOW_BYTES_LARGE_RECORDS: usize = 4 * 1024;
 
 /// Reads one segment.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct HeadReader<'a> {
     segment: &'a OpenSegment,
     /// Where the segment's records end.
     end: u64,
+    window_bytes: usize,
     window: Vec<u8>,
     window_at: u64,
 }
@@ -22,7 +24,12 @@ pub struct HeadReader<'a> {
 impl<'a> HeadReader<'a> {
     /// Reads records of `segment`, which end at `end`.
     pub fn new(segment: &'a OpenSegment, end: u64) -> Self {
-        Self { segment, end, window: Vec::new(), window_at: 0 }
+        Self { segment, end, window_bytes: WINDOW_BYTES, window: Vec::new(), window_at: 0 }
+    }
+
+    /// The same, of records that are mostly larger than what is read of one.
+    pub fn of_large_records(segment: &'a OpenSegment, end: u64) -> Self {
+        Self { window_bytes: WINDOW_BYTES_LARGE_RECORDS, ..Self::new(segment, end) }
     }
 
     /// Header and key of the put at `offset`, checked.
@@ -55,7 +62,7 @@ impl<'a> HeadReader<'a> {
         let window = self.window_at..self.window_at + self.window.len() as u64;
         if offset < window.start || offset + len as u64 > window.end {
             let left = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
-            self.window.resize(left.min(WINDOW_BYTES), 0);
+            self.window.resize(left.min(self.window_bytes.max(len)), 0);
             self.window_at = offset;
             if self.window.len() < len {
                 let found = format!("{left} bytes before the end");

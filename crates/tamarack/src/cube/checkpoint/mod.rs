@@ -9,6 +9,7 @@
 //!    the log's last segments, so nothing that is copied goes meanwhile (I-06).
 //! 4. **Share** the tables, the cold segments and the segments of the log before its head by hard links. They are
 //!    complete, durable, and never written again by anybody (I-12). Where the file system cannot link they are copied.
+//!    Meanwhile no holes are punched, and none into a file that has two names.
 //! 5. **Copy** the segment in which the log head lies, up to the head: it may still be written to, and recovery writes
 //!    and cuts the segments from the head on, and no others. Then the log of the copy ends at its head, and the copy
 //!    holds exactly the batches before it: those in the version's tables.
@@ -55,6 +56,8 @@ impl Cube {
         if !self.options.read_only {
             self.flush()?;
         }
+        // I-12: no hole is punched into a file that is about to be shared.
+        let _sharing = self.index.files().begin_sharing();
         let state = self.current.load();
         let version = &state.version;
         for (_, table) in version.tables() {

@@ -9,6 +9,7 @@ use super::super::space::Content;
 use super::pace::PACE_BYTES;
 use super::survivors::{Batch, Survivor, Victim};
 use super::{Candidate, choose};
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::names::FileName;
@@ -34,6 +35,10 @@ pub struct GcReport {
     pub bytes_after: u64,
     /// Records copied.
     pub records: u64,
+    /// Segments that were not copied: what is dead in them was given back by holes in their files.
+    pub punched: u64,
+    /// Bytes of those holes.
+    pub hole_bytes: u64,
     /// Records that tables point to and that were left behind, because newer versions hide them.
     pub hidden: u64,
 }
@@ -45,6 +50,8 @@ impl GcReport {
         self.bytes_before += other.bytes_before;
         self.bytes_after += other.bytes_after;
         self.records += other.records;
+        self.punched += other.punched;
+        self.hole_bytes += other.hole_bytes;
         self.hidden += other.hidden;
     }
 }
@@ -54,12 +61,16 @@ impl Cube {
     pub(in super::super) fn collection_candidates(&self, version: &Version) -> Vec<Candidate> {
         let now = version.numbers().last_sequence.0;
         let quarantined = self.collector.quarantined();
+        let unpunchable = self.index.files().unpunchable();
         let candidate = |content: Content<'_>| {
             let meta = &content.entry.meta;
             let age = now.saturating_sub(meta.written.0);
             // What the copies of its records would take, if all were alive, is all that a cold segment ever takes.
             let bytes = if meta.id.is_cold() { meta.value_record_bytes } else { meta.end };
-            Candidate { id: meta.id, bytes, live_bytes: content.live, age }
+            // What holes have given back, or are about to, copying would not free.
+            let stuck = unpunchable.iter().filter(|(id, _)| *id == meta.id).map(|(_, bytes)| bytes).sum();
+            let holes = version.segments().hole_bytes(meta.id).saturating_sub(stuck);
+            Candidate { id: meta.id, bytes: bytes.saturating_sub(holes), live_bytes: content.live, age }
         };
         let contents = self.contents(version).into_iter();
         let collectable = contents.filter(|content| version.is_collectable(content.entry.meta.id));
@@ -83,11 +94,16 @@ impl Cube {
         let Some(collection) = collection else { return Ok(None) };
         // Listed after the version was loaded: what is not in the list sees the newest version of everything in it.
         let snapshots = self.snapshots.list();
-        let mut victims = Vec::new();
+        let (mut victims, mut dead) = (Vec::new(), Vec::new());
         let mut output_bytes = 0;
         for entry in collection.victims() {
             let id = entry.meta.id;
             let victim = self.victim(&collection, entry).inspect_err(|error| self.quarantine(error, id))?;
+            let holes = self.plan_holes(&collection, &victim, &snapshots);
+            if let Some(ranges) = holes.inspect_err(|error| self.quarantine(error, id))? {
+                dead.push((id, ranges));
+                continue;
+            }
             // They were chosen by estimates; what is left for later is chosen again.
             output_bytes += victim.survivor_bytes_max();
             if !victims.is_empty() && output_bytes > output_bytes_max {
@@ -96,10 +112,32 @@ impl Cube {
             victims.push(victim);
         }
         let bytes = victims.iter().map(|victim| victim.survivor_bytes_max().min(estimates[&victim.meta.id]));
-        let _promise = self.promise("a collection", bytes.sum(), Claim::Collection)?;
-        let done = self.copy_and_install(collection, &victims, &snapshots)?;
+        let promise = self.promise("a collection", bytes.sum(), Claim::Collection)?;
+        let mut done = self.give_back(&collection, dead)?;
+        if victims.is_empty() {
+            drop(collection);
+        } else {
+            done.add(&self.copy_and_install(collection, &victims, &snapshots)?);
+        }
+        drop(promise);
         self.count_collection(&done);
+        self.punch_holes(true);
         Ok(Some(done))
+    }
+
+    /// Declares `dead` to be dead ranges of victims of `collection`.
+    fn give_back(&self, collection: &Collection, dead: Vec<(SegmentId, DeadRanges)>) -> Result<GcReport> {
+        if dead.is_empty() {
+            return Ok(GcReport::default());
+        }
+        let ids: Vec<_> = dead.iter().map(|(id, _)| *id).collect();
+        let next_table = collection.version().numbers().next_table_id;
+        let holes = |version: &Version| ids.iter().map(|&id| version.segments().hole_bytes(id)).sum::<u64>();
+        let before = holes(collection.version());
+        let after = holes(&*self.index.give_back(collection, dead)?);
+        ids.iter().for_each(|&id| self.hidden.collected(id, next_table));
+        self.current.install(|| self.index.version());
+        Ok(GcReport { punched: ids.len() as u64, hole_bytes: after - before, ..GcReport::default() })
     }
 
     fn copy_and_install(

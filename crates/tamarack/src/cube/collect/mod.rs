@@ -25,6 +25,9 @@
 //!
 //! A crash before 5 leaves a file that no manifest mentions, which is removed; after it, one more that is removed.
 //!
+//! Where large values have died, the victim is not copied: its file gets holes instead, by a protocol of its own
+//! ([`punch`]) that begins with the same two steps.
+//!
 //! # What could go wrong, and why it does not
 //!
 //! *A compaction runs while its inputs' segments are collected.* It may write pointers under ids that are moved by
@@ -44,6 +47,9 @@ mod choose;
 mod collector;
 mod job;
 mod pace;
+mod punch;
+#[cfg(all(test, not(shuttle)))]
+mod punch_tests;
 mod request;
 mod survivors;
 

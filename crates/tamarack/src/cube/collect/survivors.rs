@@ -107,6 +107,10 @@ impl Cube {
             }
             moved.push((former, place.table, relocations));
         }
+        if let Some(dead) = collection.version().segments().dead_ranges(id) {
+            // So is what was given back.
+            referenced.retain(|record| !dead.contains(u64::from(record.at)));
+        }
         referenced.sort_unstable_by_key(|record| record.at);
         Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
     }

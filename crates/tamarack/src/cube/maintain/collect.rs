@@ -82,6 +82,7 @@ impl Cube {
         counters.collection_bytes_read.fetch_add(done.bytes_before, Ordering::Relaxed);
         counters.collection_bytes_written.fetch_add(done.bytes_after, Ordering::Relaxed);
         counters.collected_records.fetch_add(done.records, Ordering::Relaxed);
+        counters.punched_segments.fetch_add(done.punched, Ordering::Relaxed);
         counters.hidden_records.fetch_add(done.hidden, Ordering::Relaxed);
     }
 

@@ -104,6 +104,9 @@ impl Cube {
     fn look(&self, watch: &mut Watch) {
         let (now, log_bytes) = (self.env.clock.monotonic(), self.order.log_bytes());
         self.refuse_if_exhausted(now, watch);
+        if self.index.files().has_unpunched() {
+            self.punch_holes(false);
+        }
         if log_bytes != watch.log_bytes || watch.since.is_zero() {
             (watch.log_bytes, watch.since) = (log_bytes, now);
             self.schedule();
@@ -127,6 +130,8 @@ impl Cube {
         drop(self.spare.discard(&*self.env.fs));
         self.surface_garbage(&space);
         if space.is_over_goal(Demand::Idle) {
+            // A checkpoint may be gone that shared their files.
+            self.punch_holes(true);
             self.warn_of_old_snapshot(now, watch);
         }
     }

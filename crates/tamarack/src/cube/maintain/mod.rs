@@ -270,6 +270,7 @@ impl Cube {
     /// Why a job stopped, or why the cube is poisoned; `Closed` if it was closed with work undone.
     pub fn wait_idle(&self) -> Result<()> {
         self.retry_for_want_of_space();
+        self.punch_holes(true);
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         state.idle = true;

@@ -85,6 +85,11 @@ impl Fs for FaultFs {
         self.inner.exists(path)
     }
 
+    fn block_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.faults.check(Call::BlockSize, path)?;
+        self.inner.block_bytes(path)
+    }
+
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.faults.check(Call::SyncDir, path)?;
         self.inner.sync_dir(path)
@@ -148,6 +153,18 @@ impl File for FaultFile {
         let end = offset.checked_add(len).ok_or(io::ErrorKind::FileTooLarge)?;
         self.faults.space.resize(&*self.inner, end, |file| file.allocate(offset, len))?;
         self.faults.add_bytes(Call::Allocate, &self.path, len);
+        Ok(())
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        self.faults.check(Call::Length, &self.path)?;
+        self.inner.links()
+    }
+
+    fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.faults.check(Call::PunchHole, &self.path)?;
+        self.inner.punch_hole(offset, len)?;
+        self.faults.add_bytes(Call::PunchHole, &self.path, len);
         Ok(())
     }
 

@@ -65,6 +65,8 @@ pub enum Call {
     List,
     /// `Fs::exists`
     Exists,
+    /// `Fs::block_bytes`
+    BlockSize,
     /// `Fs::sync_dir`
     SyncDir,
     /// `Fs::free_bytes`
@@ -75,12 +77,14 @@ pub enum Call {
     Read,
     /// `File::write_at`
     Write,
-    /// `File::len` and `File::allocated_bytes`
+    /// `File::len`, `File::allocated_bytes` and `File::links`
     Length,
     /// `File::set_len`
     SetLength,
     /// `File::allocate`
     Allocate,
+    /// `File::punch_hole`
+    PunchHole,
     /// `File::sync_data`
     SyncData,
     /// `File::advise`
@@ -103,11 +107,13 @@ impl Call {
             | Self::Write
             | Self::SetLength
             | Self::Allocate
+            | Self::PunchHole
             | Self::SyncData => true,
             Self::OpenRead
             | Self::OpenWrite
             | Self::List
             | Self::Exists
+            | Self::BlockSize
             | Self::FreeBytes
             | Self::LockDir
             | Self::Read

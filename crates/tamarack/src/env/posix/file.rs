@@ -64,6 +64,16 @@ impl File for PosixFile {
             .map_err(|errno| or_unsupported(errno, &[]))
     }
 
+    fn links(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.nlink())
+    }
+
+    fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        retry_on_intr(|| fallocate(&self.file, flags, offset, len))
+            .map_err(|errno| or_unsupported(errno, &[]))
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }

@@ -69,6 +69,10 @@ impl Fs for PosixFs {
         }
     }
 
+    fn block_bytes(&self, path: &Path) -> io::Result<u64> {
+        Ok(rustix::fs::statvfs(path)?.f_frsize)
+    }
+
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         dir::sync(path)
     }

@@ -147,6 +147,31 @@ fn allocation_extends_the_file_with_zeros_and_reserves_space() -> io::Result<()>
 }
 
 #[test]
+fn holes_give_blocks_back_and_read_as_zeros() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    let file = env.fs.create_new(&path)?;
+    let block = env.fs.block_bytes(dir.path())?;
+    file.write_at(&vec![7; 64 * block as usize], 0)?;
+    file.sync_data()?;
+    let before = file.allocated_bytes()?;
+    match file.punch_hole(block, 60 * block) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
+        result => result?,
+    }
+    assert_eq!(file.len()?, 64 * block);
+    assert!(before - file.allocated_bytes()? >= 56 * block);
+    let mut buf = vec![1; 3 * block as usize];
+    read_exact_at(&*file, &mut buf, 0)?;
+    let (kept, hole) = buf.split_at(block as usize);
+    assert!(kept.iter().all(|&byte| byte == 7) && hole.iter().all(|&byte| byte == 0));
+    assert_eq!(file.links()?, 1);
+    env.fs.hard_link(&path, &dir.path().join("other"))?;
+    assert_eq!(file.links()?, 2);
+    Ok(())
+}
+
+#[test]
 #[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
 fn mapped_writes_are_seen_by_reads_and_outlive_the_mapping() -> io::Result<()> {
     let (dir, env) = world();

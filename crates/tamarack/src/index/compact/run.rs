@@ -193,21 +193,32 @@ impl CompactionJob {
         }
         let version = &self.plan.version;
         let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
-        let Some(table) = version.segments().relocation_table(pointer.segment) else {
-            return Ok(Some(Cow::Borrowed(payload)));
-        };
-        if let Some(present) = self.relocate.relocate(table, pointer)? {
-            return Ok(Some(Cow::Owned(present.to_bytes().to_vec())));
+        let segments = version.segments();
+        let table = segments.relocation_table(pointer.segment);
+        let present = table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer))?;
+        match present.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
+            Some(_) if table.is_none() => return Ok(Some(Cow::Borrowed(payload))),
+            Some(present) => return Ok(Some(Cow::Owned(present.to_bytes().to_vec()))),
+            None => {}
         }
         let sequence = trailer_sequence(trailer);
         if is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &self.snapshots)? {
             return Ok(None);
         }
         // I-11. Whatever the reason is: nothing that a reader may want is dropped.
-        let path = self.destination.path(FileName::Segment(table.segment));
-        let expected =
-            format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
-        Err(Error::corruption(&path, u64::from(table.offset), expected, "none"))
+        let name = |segment| self.destination.path(FileName::Segment(segment));
+        Err(match (present, table) {
+            (None, Some(table)) => {
+                let expected =
+                    format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
+                Error::corruption(&name(table.segment), u64::from(table.offset), expected, "none")
+            }
+            _ => {
+                let at = present.unwrap_or(pointer);
+                let found = "a range that was given back";
+                Error::corruption(&name(at.segment), u64::from(at.offset), "a record", found)
+            }
+        })
     }
 
     fn cursor(&self) -> Box<dyn Cursor> {

@@ -4,6 +4,7 @@ use crate::base::checksum::{Checksum, FileKind, Seed};
 use crate::base::coding::{
     put_bytes, put_varint, take, take_bytes, take_u32, take_u64, take_varint, take_varint_u32, u32_at,
 };
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::split_internal_key;
 use crate::base::names::FileName;
@@ -37,6 +38,7 @@ const TAG_NEXT_TABLE: u64 = 9;
 const TAG_NEXT_SEGMENT: u64 = 10;
 const TAG_COMPACTION_CURSOR: u64 = 11;
 const TAG_MOVE_SEGMENT: u64 = 12;
+const TAG_DEAD_RANGES: u64 = 13;
 
 /// Why bytes with a good checksum are no edit.
 #[derive(Debug, PartialEq, Eq)]
@@ -142,6 +144,14 @@ pub fn encode_edit(edit: &VersionEdit) -> Vec<u8> {
         put_numbers(&mut out, &[TAG_ADD_SEGMENT, u64::from(meta.id.0), meta.written.0]);
         put_numbers(&mut out, &sizes);
     }
+    for (id, dead) in &edit.dead_ranges {
+        put_numbers(&mut out, &[TAG_DEAD_RANGES, u64::from(id.0), dead.count() as u64]);
+        let mut end = 0;
+        for range in dead.iter() {
+            put_numbers(&mut out, &[range.start - end, range.end - range.start]);
+            end = range.end;
+        }
+    }
     for SegmentMove { id, table } in &edit.move_segments {
         let table = [u64::from(table.segment.0), u64::from(table.offset), u64::from(table.stored_len)];
         put_numbers(&mut out, &[TAG_MOVE_SEGMENT, u64::from(id.0)]);
@@ -189,7 +199,7 @@ pub fn decode_edit(payload: &[u8], files: &Arc<Files>) -> Result<VersionEdit, De
     let input = &mut &payload[..];
     while !input.is_empty() {
         let tag = take_varint(input).ok_or(DecodeError::Malformed("a field's tag"))?;
-        if !(TAG_CUBE..=TAG_MOVE_SEGMENT).contains(&tag) {
+        if !(TAG_CUBE..=TAG_DEAD_RANGES).contains(&tag) {
             return Err(DecodeError::UnknownTag(tag));
         }
         take_field(tag, input, &mut edit, files).ok_or(DecodeError::Malformed(field_name(tag)))?;
@@ -222,6 +232,7 @@ fn take_field(tag: u64, input: &mut &[u8], edit: &mut VersionEdit, files: &Arc<F
                 stored_len: take_varint_u32(input)?,
             },
         }),
+        TAG_DEAD_RANGES => edit.dead_ranges.push((take_segment(input)?, take_dead_ranges(input)?)),
         TAG_DROP_SEGMENT => edit.drop_segments.push(take_segment(input)?),
         TAG_LOG_HEAD => {
             let segment = take_segment(input)?;
@@ -248,6 +259,7 @@ fn field_name(tag: u64) -> &'static str {
         TAG_ADD_SEGMENT => "a segment that joins",
         TAG_DROP_SEGMENT => "a segment that leaves",
         TAG_MOVE_SEGMENT => "a segment that moves",
+        TAG_DEAD_RANGES => "the dead ranges of a segment",
         TAG_LOG_HEAD => "a log head",
         TAG_LAST_SEQUENCE => "a sequence number",
         TAG_NEXT_TABLE => "a table id",
@@ -266,6 +278,18 @@ fn take_segment(input: &mut &[u8]) -> Option<SegmentId> {
 
 fn take_sequence(input: &mut &[u8]) -> Option<Sequence> {
     take_varint(input).map(Sequence).filter(|&sequence| sequence <= Sequence::MAX)
+}
+
+fn take_dead_ranges(input: &mut &[u8]) -> Option<DeadRanges> {
+    let count = take_varint(input).filter(|&count| count <= input.len() as u64 / 2)?;
+    let mut ranges = Vec::with_capacity(count as usize);
+    let mut end = 0_u64;
+    for _ in 0..count {
+        let start = end.checked_add(take_varint(input)?)?;
+        end = start.checked_add(take_varint(input)?)?;
+        ranges.push(start..end);
+    }
+    DeadRanges::new(ranges).ok()
 }
 
 fn take_internal_key(input: &mut &[u8]) -> Option<Vec<u8>> {

@@ -59,7 +59,7 @@ impl Store {
 const EDITS: [&str; 3] = [
     "L0: 1[a-m] refs=1:2:200,4:1:50 del=3\nhead 2:96\nsegment 1",
     "L0: 2[b-z]\nsegment 2\ncursor L3 kk",
-    "drop L0: 1\nL1: 3[a-m]\ndrop segment 1",
+    "drop L0: 1\nL1: 3[a-m]\ndrop segment 1\nhead 3:80\ndead 2 80-200 300-990",
 ];
 
 /// A store with the edits, the manifest's length after each (without and with its mark), and the version then.
@@ -160,14 +160,19 @@ fn an_edit_that_was_never_acknowledged_is_dropped_and_reported() {
 fn unknown_fields_are_unsupported() {
     let (store, ends, _) = with_edits();
     let mut bytes = store.manifest(1);
-    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[13, 0]);
+    format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &[14, 0]);
     store.put_manifest(1, &bytes);
     assert_eq!(store.read().expect_err("a newer format").kind(), ErrorKind::Unsupported);
 }
 
 #[test]
 fn edits_that_do_not_fit_are_corruption() {
-    for payload in [format::encode_edit(&Store::new().edit("drop L0: 99")), vec![3, 0, 1], vec![5, 0xff]] {
+    let edits = ["drop L0: 99", "dead 2 80-100 300-990", "dead 2 80-991", "dead 7 80-100"];
+    let edits = edits.map(|text| format::encode_edit(&Store::new().edit(text)));
+    // A dead range that is empty, touches the one before, lies in the header; more of them than there are bytes.
+    let ranges = [&[1, 80, 0][..], &[2, 80, 100, 0, 9], &[1, 79, 9], &[99, 80, 9]];
+    let ranges = ranges.map(|ranges| [&[13, 2], ranges].concat());
+    for payload in edits.into_iter().chain(ranges).chain([vec![3, 0, 1], vec![5, 0xff]]) {
         let (store, ends, _) = with_edits();
         let mut bytes = store.manifest(1);
         format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &payload);
@@ -299,10 +304,12 @@ fn the_example_of_the_format_page_is_read_and_written() {
     let store = Store::new();
     let mut writer = store.create();
     writer.append(&store.edit("L1: 3[a-c] bytes=300 del=1 refs=4:2:200\nhead 4:96")).expect("works");
+    let dead = "segment 4 bytes=90000\ndead 4 100-20000 30000-40000\nhead 5:80";
+    writer.append(&store.edit(dead)).expect("works");
     assert_eq!(store.manifest(1), example());
     assert_eq!(
         render(&store.read().expect("is whole").version),
-        "L1: 3[a-c]\nunsealed 4 live=2:200\nhead 4:96\n"
+        "L1: 3[a-c]\nsegment 4 bytes=90000 live=2:200\ndead 4 100-20000 30000-40000\nhead 5:80\n"
     );
     assert_eq!(format::encode_current(1), "MANIFEST-000001\n7ed3298a\n");
 }

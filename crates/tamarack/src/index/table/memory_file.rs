@@ -79,6 +79,14 @@ impl File for MemoryFile {
         unsupported()
     }
 
+    fn links(&self) -> io::Result<u64> {
+        Ok(1)
+    }
+
+    fn punch_hole(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        unsupported()
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         *self.synced.lock() = true;
         Ok(())
@@ -143,6 +151,10 @@ impl Fs for MemoryFs {
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Ok(self.files.lock().contains_key(path))
+    }
+
+    fn block_bytes(&self, _path: &Path) -> io::Result<u64> {
+        unsupported()
     }
 
     fn sync_dir(&self, _path: &Path) -> io::Result<()> {

@@ -18,15 +18,29 @@ impl Version {
     pub fn apply(&self, edit: &VersionEdit) -> Result<Self, String> {
         let mut segments = self.segments.clone();
         let levels = self.next_levels(edit, &mut segments)?;
-        if !edit.add_segments.is_empty() || !edit.move_segments.is_empty() || !edit.drop_segments.is_empty() {
+        if edit.changes_segments() {
             let segments = Arc::make_mut(&mut segments);
             for meta in &edit.add_segments {
                 segments.seal(*meta, self.files.segment(meta.id))?;
             }
-            segments.relocate(&edit.move_segments)?;
+            for (id, dead) in &edit.dead_ranges {
+                segments.give_back(
+                    *id,
+                    dead,
+                    self.files.next_segment_handle(*id),
+                    self.files.block_bytes(),
+                )?;
+            }
+            segments.relocate(&edit.move_segments);
             segments.drop(&edit.drop_segments)?;
+            segments.check_homes()?;
         }
         let numbers = self.numbers.after(edit)?;
+        // I-13: memtables may point into other segments, and recovery reads them.
+        let early = edit.dead_ranges.iter().find(|(id, _)| !id.is_cold() && *id >= numbers.log_head.segment);
+        if let Some((id, _)) = early {
+            return Err(format!("segment {id} has dead ranges but does not lie before the log head"));
+        }
         segments.check_references(numbers.log_head.segment)?;
         Ok(Self { order: self.order.clone(), files: self.files.clone(), levels, segments, numbers })
     }

@@ -1,5 +1,6 @@
 //! Version edits: what changes from one version to the next. An edit is what the manifest stores.
 
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
 use crate::base::segment::{SegmentMeta, SegmentMove};
 use crate::base::sync::Arc;
@@ -19,6 +20,8 @@ pub struct VersionEdit {
     pub drop_tables: Vec<(u8, TableId)>,
     /// Segments that the log has sealed, or garbage collection has written.
     pub add_segments: Vec<SegmentMeta>,
+    /// Sealed segments with all of their dead ranges from now on; those from before are among them.
+    pub dead_ranges: Vec<(SegmentId, DeadRanges)>,
     /// Segments whose records are somewhere else from now on.
     pub move_segments: Vec<SegmentMove>,
     /// Segments, sealed or moved, in which nothing is live.
@@ -33,4 +36,14 @@ pub struct VersionEdit {
     pub next_segment_id: Option<SegmentId>,
     /// By level, the user key after which the next compaction of the level starts to look.
     pub compaction_cursors: Vec<(u8, Vec<u8>)>,
+}
+
+impl VersionEdit {
+    /// Whether anything in it is about segments.
+    pub(super) fn changes_segments(&self) -> bool {
+        !(self.add_segments.is_empty()
+            && self.dead_ranges.is_empty()
+            && self.move_segments.is_empty()
+            && self.drop_segments.is_empty())
+    }
 }

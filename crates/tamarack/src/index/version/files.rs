@@ -4,10 +4,12 @@
 //! Owns: the decision when a table or segment file is unlinked. Never opens or reads one.
 //! I-06: every version (and through it every iterator, snapshot and checkpoint) holds the handles of the files
 //! it can reach, so the last of them to go is what unlinks. I-04: the mark is set only after the edit that drops
-//! the file is durable. Called by the index when it installs an edit, and by whoever drops the last version.
+//! the file is durable. Of a file of which parts go, versions before and after the edit hold handles of their own; see
+//! [`holes`](super::holes). Called by the index when it installs an edit, and by whoever drops the last version.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::Error;
@@ -15,6 +17,8 @@ use crate::base::ids::{SegmentId, TableId};
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::Fs;
+
+use super::holes::Holes;
 
 /// Hears of files that leave.
 pub trait FileObserver: Send + Sync {
@@ -32,9 +36,16 @@ pub struct Files {
     /// Segments get their handle when the log creates them, long before a version mentions them; both must hold
     /// the same one. Rank: innermost, nothing is called while it is held.
     segments: Mutex<HashMap<SegmentId, std::sync::Weak<FileHandle>>>,
-    /// Bytes of files that no version will mention any more and that somebody still holds.
+    /// Bytes of files, and of parts of them, that no version will mention any more and that somebody still holds.
     leaving_bytes: AtomicU64,
+    /// Bytes of a block of the file system.
+    block_bytes: u64,
+    /// Parts of segments that nobody can reach.
+    pub(super) holes: Holes,
 }
+
+/// Where the file system does not tell. Punching more or less than whole blocks frees less, and does no harm.
+const BLOCK_BYTES_USUAL: u64 = 4096;
 
 impl fmt::Debug for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,12 +57,15 @@ impl Files {
     /// Handles for the files in `directory`.
     pub fn new(fs: Arc<dyn Fs>, directory: &Path, observer: Box<dyn FileObserver>) -> Arc<Self> {
         let segments = Mutex::new(HashMap::new());
+        let block_bytes = fs.block_bytes(directory).unwrap_or(BLOCK_BYTES_USUAL).max(1);
         Arc::new(Self {
             fs,
             directory: directory.to_path_buf(),
             observer,
             segments,
             leaving_bytes: AtomicU64::new(0),
+            block_bytes,
+            holes: Holes::default(),
         })
     }
 
@@ -75,7 +89,17 @@ impl Files {
         }
     }
 
-    /// Bytes of files that are removed once the readers that hold them are gone.
+    /// Tells the observer of a failure that costs space alone.
+    pub(super) fn failed(&self, error: Error) {
+        self.observer.failed(error);
+    }
+
+    /// Bytes of a block of the file system.
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    /// Bytes of files, or of parts of them, that are removed once the readers that hold them are gone.
     pub fn leaving_bytes(&self) -> u64 {
         self.leaving_bytes.load(Ordering::Relaxed)
     }
@@ -95,6 +119,22 @@ impl Files {
         segments.insert(id, Arc::downgrade(&handle));
         handle
     }
+
+    /// Another handle of the segment file `id`, for the versions after an edit that gives parts of it back. It takes the
+    /// place of the present one when that is [superseded](FileHandle::supersede); until then nobody else knows it.
+    pub(super) fn next_segment_handle(self: &Arc<Self>, id: SegmentId) -> Arc<FileHandle> {
+        Arc::new(FileHandle::new(self.clone(), FileName::Segment(id)))
+    }
+
+    /// The newest handle of the segment file `id`, if anybody holds it.
+    pub(super) fn known_segment(&self, id: SegmentId) -> Option<Arc<FileHandle>> {
+        self.segments.lock().get(&id).and_then(std::sync::Weak::upgrade)
+    }
+
+    /// Whoever asks for segment `id` gets `handle` from now on.
+    pub(super) fn register(&self, id: SegmentId, handle: &Arc<FileHandle>) {
+        self.segments.lock().insert(id, Arc::downgrade(handle));
+    }
 }
 
 /// A file that versions mention.
@@ -105,11 +145,29 @@ pub struct FileHandle {
     obsolete: AtomicBool,
     /// Bytes of the file, known since it became obsolete.
     bytes: AtomicU64,
+    superseded: Mutex<Option<Superseded>>,
+}
+
+/// What follows a handle: versions that do not reach some parts of its file.
+#[derive(Debug)]
+struct Superseded {
+    /// Held, so that the file stays as long as somebody reaches all of it.
+    next: Arc<FileHandle>,
+    /// What the versions that hold the next one do not reach.
+    ranges: Vec<Range<u64>>,
+    /// Bytes of the whole blocks in them.
+    bytes: u64,
 }
 
 impl FileHandle {
     fn new(files: Arc<Files>, name: FileName) -> Self {
-        Self { files, name, obsolete: AtomicBool::new(false), bytes: AtomicU64::new(0) }
+        Self {
+            files,
+            name,
+            obsolete: AtomicBool::new(false),
+            bytes: AtomicU64::new(0),
+            superseded: Mutex::new(None),
+        }
     }
 
     /// The file's name.
@@ -125,9 +183,25 @@ impl FileHandle {
     /// Declares that the edit which drops the file, of `bytes`, is durable: the last holder's drop unlinks it.
     pub fn mark_obsolete(&self, bytes: u64) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
+            let unpunched = match self.name {
+                FileName::Segment(id) => self.files.holes.forget(id),
+                _ => 0,
+            };
+            let bytes = bytes + unpunched;
             self.bytes.store(bytes, Ordering::Relaxed);
             self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// Declares that an edit is durable after which versions hold `next`, a handle of the same file, and do not reach
+    /// `ranges`, in which there are `bytes` of whole blocks. When the last holder of this handle drops it, the ranges
+    /// may be given back (I-06).
+    pub(in super::super) fn supersede(&self, next: &Arc<Self>, ranges: Vec<Range<u64>>, bytes: u64) {
+        if let FileName::Segment(id) = self.name {
+            self.files.register(id, next);
+        }
+        self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);
+        *self.superseded.lock() = Some(Superseded { next: next.clone(), ranges, bytes });
     }
 
     /// Whether the file is to be unlinked.
@@ -139,7 +213,15 @@ impl FileHandle {
 impl Drop for FileHandle {
     fn drop(&mut self) {
         let obsolete = self.is_obsolete();
+        let superseded = self.superseded.lock().take();
         if let FileName::Segment(id) = self.name {
+            // I-06: the last who could reach them is gone.
+            if let Some(Superseded { next, ranges, bytes }) = &superseded {
+                if !next.is_obsolete() {
+                    self.files.holes.release(id, ranges.clone(), *bytes);
+                }
+                self.files.leaving_bytes.fetch_sub(*bytes, Ordering::Relaxed);
+            }
             let mut segments = self.files.segments.lock();
             // Somebody may have asked for the handle after the last strong count went and got a new one.
             if segments.get(&id).is_some_and(|handle| handle.strong_count() == 0) {
@@ -179,6 +261,41 @@ mod tests {
         assert_eq!(fs.names("cube"), ["000001.table"]);
         assert_eq!(recorded.removed(), ["000002.table"]);
         assert_eq!(files.leaving_bytes(), 0);
+    }
+
+    /// I-06, for a part of a file, and with that I-12.
+    #[test]
+    fn a_part_of_a_file_goes_with_the_last_who_reaches_it() {
+        let fs = MemoryFs::new();
+        let recorded = RecordedFiles::default();
+        let files = Files::new(fs.clone(), Path::new("cube"), Box::new(recorded.clone()));
+        let id = SegmentId(4);
+        let first = files.segment(id);
+        fs.put(&first.path(), &[7; 40_000]);
+        let zeros = || {
+            fs.get(&FileName::Segment(id).path(Path::new("cube"))).iter().filter(|&&byte| byte == 0).count()
+        };
+        let second = files.next_segment_handle(id);
+        first.supersede(&second, vec![Range { start: 100, end: 10_000 }], 4096);
+        let third = files.next_segment_handle(id);
+        second.supersede(&third, vec![Range { start: 20_000, end: 30_000 }], 8192);
+        assert!(Arc::ptr_eq(&third, &files.segment(id)), "who comes now reaches nothing of it");
+        drop(second);
+        assert_eq!((files.punch(true), files.leaving_bytes()), (0, 3 * 4096), "the first reaches everything");
+        drop(first);
+        assert_eq!((files.leaving_bytes(), files.unpunched()), (0, vec![(id, 4096), (id, 8192)]));
+        let sharing = files.begin_sharing();
+        assert_eq!(files.punch(true), 0, "a checkpoint is being made");
+        assert_eq!(files.unpunchable(), [], "it will be done soon");
+        drop(sharing);
+        fs.fail("punch", 0);
+        assert_eq!((files.punch(true), zeros(), recorded.failures()), (8192, 8192, 1), "one of them fails");
+        assert_eq!((files.punch(true), files.unpunched()), (0, vec![(id, 4096)]), "and is not tried again");
+        assert_eq!(files.unpunchable(), [(id, 4096)]);
+        third.mark_obsolete(40_000 - 3 * 4096);
+        assert_eq!((files.leaving_bytes(), files.unpunched()), (40_000 - 8192, vec![]));
+        drop(third);
+        assert_eq!((files.leaving_bytes(), recorded.removed()), (0, vec!["000004.vlog".to_owned()]));
     }
 
     #[test]

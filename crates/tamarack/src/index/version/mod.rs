@@ -16,6 +16,7 @@ mod apply;
 mod audit;
 mod edit;
 mod files;
+mod holes;
 mod segments;
 mod table_meta;
 
@@ -148,6 +149,7 @@ impl Version {
             add_tables: self.tables().map(|(level, table)| (level, table.clone())).collect(),
             drop_tables: Vec::new(),
             add_segments: self.segments.sealed().map(|entry| entry.meta).collect(),
+            dead_ranges: self.segments.all_dead_ranges().map(|(id, dead)| (id, dead.clone())).collect(),
             move_segments: self
                 .segments
                 .moved()

@@ -4,6 +4,7 @@
 //! L0: 7[a-m] 5[c-z]          tables by level: id[smallest-largest], options after the range
 //! L1: 3[a-c] bytes=20 del=5 refs=1:2:200,4:1:50
 //! segment 4 bytes=1000       a sealed segment
+//! dead 4 100-200 300-400     its dead ranges
 //! move 4 to 9:500            its records are in segment 9, its relocation table there at 500
 //! head 4:96                  the log head
 //! drop L1: 3                 (edits) tables that leave
@@ -17,6 +18,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::base::comparator::Bytewise;
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::ids::{LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::{EntryKind, KeyOrder, put_internal_key};
 use crate::base::pointer::ValuePointer;
@@ -51,6 +53,14 @@ pub fn edit(text: &str, files: &Arc<Files>) -> VersionEdit {
             "drop" => {
                 let level = level(words[1]);
                 edit.drop_tables.extend(words[2..].iter().map(|id| (level, TableId(number(id)))));
+            }
+            "dead" => {
+                let ranges = words[2..].iter().map(|word| {
+                    let (start, end) = word.split_once('-').expect("start-end");
+                    number(start)..number(end)
+                });
+                let dead = DeadRanges::new(ranges.collect()).expect("ranges in order");
+                edit.dead_ranges.push((SegmentId(number(words[1])), dead));
             }
             "move" => edit.move_segments.push(SegmentMove {
                 id: SegmentId(number(words[1])),
@@ -166,6 +176,10 @@ pub fn render(version: &Version) -> String {
         let (id, bytes) = (entry.meta.id, entry.meta.file_bytes);
         writeln!(out, "segment {id} bytes={bytes} live={}:{}", entry.live.values, entry.live.bytes)
             .expect("a string grows");
+    }
+    for (id, dead) in version.segments().all_dead_ranges() {
+        let ranges: Vec<_> = dead.iter().map(|range| format!("{}-{}", range.start, range.end)).collect();
+        writeln!(out, "dead {id} {}", ranges.join(" ")).expect("a string grows");
     }
     for (id, MovedEntry { table, live }) in version.segments().moved() {
         let (home, offset) = (table.segment, table.offset);

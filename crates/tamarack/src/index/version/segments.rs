@@ -3,10 +3,12 @@
 //!
 //! Owns: the liveness sums. Invariants: for every segment, `live` is the sum of the references of all tables of the
 //! version; [`Version::audit`](super::Version::audit) derives them anew and compares. I-10: a segment that was moved
-//! has its records in a sealed segment of the same version.
+//! has its records in a sealed segment of the same version. I-13: the dead ranges of a sealed segment only grow, lie
+//! among its records, and have no part of a relocation table.
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::{SegmentMeta, SegmentMove, SegmentReference};
@@ -34,6 +36,15 @@ pub struct MovedEntry {
     pub live: Liveness,
 }
 
+/// What of a sealed segment was given back to the file system, or may be as soon as nobody can reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct GivenBack {
+    dead: DeadRanges,
+    dead_bytes: u64,
+    /// Bytes of the whole blocks in them.
+    hole_bytes: u64,
+}
+
 /// What tables reference in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Liveness {
@@ -55,6 +66,8 @@ impl Liveness {
 pub struct SegmentMap {
     sealed: BTreeMap<SegmentId, SegmentEntry>,
     moved: BTreeMap<SegmentId, MovedEntry>,
+    /// Sealed segments that have dead ranges.
+    given_back: BTreeMap<SegmentId, GivenBack>,
     /// Segments that tables reference before the log has sealed them: a memtable may be flushed while its
     /// segment is still being written.
     unsealed: BTreeMap<SegmentId, Liveness>,
@@ -81,6 +94,33 @@ impl SegmentMap {
         self.moved.iter().map(|(&id, &moved)| (id, moved))
     }
 
+    /// The dead ranges of the sealed segment `id`; `None` if it has none.
+    pub fn dead_ranges(&self, id: SegmentId) -> Option<&DeadRanges> {
+        if self.given_back.is_empty() { None } else { self.given_back.get(&id).map(|given| &given.dead) }
+    }
+
+    /// Every sealed segment that has dead ranges, with them.
+    pub fn all_dead_ranges(&self) -> impl Iterator<Item = (SegmentId, &DeadRanges)> {
+        self.given_back.iter().map(|(&id, given)| (id, &given.dead))
+    }
+
+    /// Whether garbage collection has found the record at `offset` of segment `home`, where it is now, dead or hidden
+    /// from every reader, and may have given its bytes back.
+    pub fn is_given_back(&self, home: SegmentId, offset: u32) -> bool {
+        self.dead_ranges(home).is_some_and(|dead| dead.contains(u64::from(offset)))
+    }
+
+    /// Bytes in the dead ranges of segment `id`.
+    pub fn dead_bytes(&self, id: SegmentId) -> u64 {
+        self.given_back.get(&id).map_or(0, |given| given.dead_bytes)
+    }
+
+    /// Bytes of whole blocks in the dead ranges of segment `id`: its file takes so much less than its length, once
+    /// they were given back.
+    pub fn hole_bytes(&self, id: SegmentId) -> u64 {
+        self.given_back.get(&id).map_or(0, |given| given.hole_bytes)
+    }
+
     /// The relocation table for pointers to segment `id`; `None` if its records are where they were written.
     pub fn relocation_table(&self, id: SegmentId) -> Option<ValuePointer> {
         if self.moved.is_empty() { None } else { self.moved.get(&id).map(|moved| moved.table) }
@@ -104,22 +144,49 @@ impl SegmentMap {
         Ok(())
     }
 
+    /// Segment `id` has the dead ranges `dead` from now on. `handle` is a new one of its file, for versions that do not
+    /// reach what is in them.
+    pub(super) fn give_back(
+        &mut self,
+        id: SegmentId,
+        dead: &DeadRanges,
+        handle: Arc<FileHandle>,
+        block_bytes: u64,
+    ) -> Result<(), String> {
+        let entry = self
+            .sealed
+            .get_mut(&id)
+            .ok_or_else(|| format!("segment {id} has dead ranges but is not there"))?;
+        if dead.end() > entry.meta.end {
+            return Err(format!("a dead range of segment {id} ends at {}, behind its records", dead.end()));
+        }
+        if self.given_back.get(&id).is_some_and(|before| !dead.cover(&before.dead)) {
+            return Err(format!("what was dead in segment {id} is not any more"));
+        }
+        entry.handle = handle;
+        let hole_bytes = dead.hole_bytes(block_bytes);
+        self.given_back.insert(id, GivenBack { dead: dead.clone(), dead_bytes: dead.bytes(), hole_bytes });
+        Ok(())
+    }
+
     /// Moves the records of segments that are sealed, whose files go, or that were moved before (or, when a whole
-    /// version is made, of any). What was moved into a segment that moves must move with it (I-10).
-    pub(super) fn relocate(&mut self, moves: &[SegmentMove]) -> Result<(), String> {
+    /// version is made, of any). What was moved into a segment that moves must move with it (I-10): [`check_homes`](Self::check_homes)
+    /// looks.
+    pub(super) fn relocate(&mut self, moves: &[SegmentMove]) {
         for &SegmentMove { id, table } in moves {
             let live = self.live(id);
             self.sealed.remove(&id);
+            self.given_back.remove(&id);
             self.unsealed.remove(&id);
             self.moved.insert(id, MovedEntry { table, live });
         }
-        if moves.is_empty() { Ok(()) } else { self.check_homes() }
     }
 
     /// Forgets segments in which nothing is live any more.
     pub(super) fn drop(&mut self, ids: &[SegmentId]) -> Result<(), String> {
         for id in ids {
             let live = self.live(*id);
+            self.given_back.remove(id);
             if self.sealed.remove(id).is_none() && self.moved.remove(id).is_none() {
                 return Err(format!("segment {id} is dropped but unknown"));
             }
@@ -127,15 +194,25 @@ impl SegmentMap {
                 return Err(format!("segment {id} is dropped with {} live values", live.values));
             }
         }
-        if ids.is_empty() { Ok(()) } else { self.check_homes() }
+        Ok(())
     }
 
-    /// I-10.
+    /// I-10, and I-13 as far as it tells of relocation tables.
     pub(super) fn check_homes(&self) -> Result<(), String> {
-        let homeless = self.moved.iter().find(|(_, moved)| !self.sealed.contains_key(&moved.table.segment));
-        homeless.map_or(Ok(()), |(id, moved)| {
-            Err(format!("segment {id} was moved to segment {}, which is not there", moved.table.segment))
-        })
+        for (id, MovedEntry { table, .. }) in &self.moved {
+            if !self.sealed.contains_key(&table.segment) {
+                return Err(format!(
+                    "segment {id} was moved to segment {}, which is not there",
+                    table.segment
+                ));
+            }
+            let start = u64::from(table.offset);
+            let place = start..start + u64::from(table.stored_len).max(1);
+            if self.dead_ranges(table.segment).is_some_and(|dead| dead.find(&place).is_some()) {
+                return Err(format!("the relocation table of segment {id} lies in a dead range"));
+            }
+        }
+        Ok(())
     }
 
     /// I-10: tables reference no segment that is gone. Of the log's segments from `head` on, which are not all
@@ -149,7 +226,12 @@ impl SegmentMap {
 
     /// The same without the sealed segments.
     pub(super) fn without_values(&self) -> Self {
-        Self { sealed: BTreeMap::new(), moved: self.moved.clone(), unsealed: self.unsealed.clone() }
+        Self {
+            sealed: BTreeMap::new(),
+            moved: self.moved.clone(),
+            given_back: self.given_back.clone(),
+            unsealed: self.unsealed.clone(),
+        }
     }
 
     /// The segments, under their old ids, whose records are in segment `home`.

@@ -123,6 +123,52 @@ fn segments_move_with_what_had_moved_into_them() {
     assert_eq!(dead.apply(&script::edit(&all, first.files())).expect("all dead").audit(), Ok(()));
 }
 
+/// I-13.
+#[test]
+fn dead_ranges_grow_and_go_with_their_segment() {
+    let before = "segment 4 bytes=90000
+         segment 5
+         dead 4 100-20000 30000-40000
+         head 5:0";
+    let rest = "segment 5 bytes=1000 live=0:0\n";
+    let after = |dead: &str| format!("segment 4 bytes=90000 live=0:0\n{rest}{dead}head 5:0");
+    check(before, "", &after("dead 4 100-20000 30000-40000\n"));
+    check(before, "dead 4 100-50000 60000-89990", &after("dead 4 100-50000 60000-89990\n"));
+    check(before, "dead 4 100-20000", "refused: what was dead in segment 4 is not any more");
+    check(before, "dead 4 200-40000", "refused: what was dead in segment 4 is not any more");
+    check(before, "dead 4 100-89991", "refused: a dead range of segment 4 ends at 89991, behind its records");
+    check(
+        before,
+        "dead 5 100-200",
+        "refused: segment 5 has dead ranges but does not lie before the log head",
+    );
+    check(before, "dead 3 100-200", "refused: segment 3 has dead ranges but is not there");
+    check(before, "drop segment 4", &format!("{rest}head 5:0"));
+    let home = format!(
+        "segment {COLD} bytes=90000
+         move 4 to {COLD}:500"
+    );
+    let moved = format!("segment {COLD} bytes=90000 live=0:0\nmove 4 to {COLD}:500 live=0:0\nhead 5:0");
+    check(before, &home, &format!("{rest}{moved}"));
+    for dead in ["100-501", "500-501", "599-700"] {
+        let refused = "refused: the relocation table of segment 4 lies in a dead range";
+        check(before, &format!("{home}\ndead {COLD} {dead}"), refused);
+    }
+}
+
+#[test]
+fn what_is_given_back_is_counted_in_whole_blocks() {
+    let version = version("segment 4 bytes=90000\ndead 4 100-20000 30000-40000\nhead 5:0");
+    let segments = version.segments();
+    let id = SegmentId(4);
+    assert_eq!((segments.dead_bytes(id), segments.hole_bytes(id)), (29_900, 3 * 4096 + 4096));
+    let dead: Vec<_> = [99, 100, 19_999, 20_000, 30_000].map(|at| segments.is_given_back(id, at)).into();
+    assert_eq!(dead, [false, true, true, false, true]);
+    assert!(!segments.is_given_back(SegmentId(5), 100));
+    let for_jobs = version.without_values();
+    assert!(for_jobs.segments().get(id).is_none() && for_jobs.segments().is_given_back(id, 100));
+}
+
 /// I-10.
 #[test]
 fn tables_reference_no_segment_that_is_gone() {
@@ -155,7 +201,9 @@ fn a_snapshot_makes_the_same_version() {
     let version = version(
         "L0: 8[a-z] refs=5:1:7
          L2: 3[a-b] refs=4:2:20 4[c-d] del=5
+         segment 3 bytes=5000
          segment 4
+         dead 3 80-100 4000-4990
          head 4:96
          cursor L2 b",
     );
