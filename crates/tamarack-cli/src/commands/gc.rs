@@ -107,6 +107,7 @@ impl Work {
             "space_amplification_before": before.space_amplification,
             "space_amplification_after": after.space_amplification,
             "collected_segments": done.segments, "collected_bytes": done.bytes_before,
+            "punched_segments": done.punched, "hole_bytes": done.hole_bytes,
             "copied_bytes": done.bytes_after, "copied_records": done.records, "hidden_records": done.hidden,
         })
     }
@@ -127,8 +128,14 @@ impl Work {
 
     fn summary(&self) -> String {
         let done = &self.done;
+        let holes = if done.punched == 0 {
+            String::new()
+        } else {
+            let segments = output::plural(done.punched, "other");
+            format!("; holes of {} in {segments}", bytes(done.hole_bytes))
+        };
         format!(
-            "  collected {} in {}: {} copied ({}), {} left behind",
+            "  collected {} in {}: {} copied ({}), {} left behind{holes}",
             output::plural(done.segments, "segment"),
             output::seconds(self.seconds),
             bytes(done.bytes_after),

@@ -51,6 +51,7 @@ fn summary(stats: &tamarack::Stats) -> String {
         ("  log segments", bytes(stats.log_bytes - cold)),
         ("  cold segments", bytes(cold)),
         ("  tables", bytes(stats.table_bytes)),
+        ("  holes", format!("{} of the segments, given back", bytes(stats.hole_bytes))),
         ("  leaving", bytes(stats.leaving_bytes)),
         ("live data", bytes(stats.live_bytes)),
         ("live values", bytes(stats.live_value_bytes)),
@@ -209,7 +210,7 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         .map(|segment| {
             json!({
                 "id": segment.id, "file": segment.file_name(), "cold": segment.is_cold(), "bytes": segment.bytes, "live_bytes": segment.live_bytes,
-                "dead_bytes": segment.dead_bytes, "sealed": segment.sealed,
+                "hole_bytes": segment.hole_bytes, "dead_bytes": segment.dead_bytes, "sealed": segment.sealed,
             })
         })
         .collect();
@@ -244,12 +245,13 @@ fn to_json(stats: &tamarack::Stats) -> Value {
 /// What is alive, what it takes up, and what garbage collection did about it.
 fn space_to_json(stats: &tamarack::Stats) -> Value {
     json!({
-        "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes,
+        "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes, "hole_bytes": stats.hole_bytes,
         "space_amplification": stats.space_amplification, "disk_bytes_max": stats.disk_bytes_max,
         "moved_segments": stats.moved_segments, "relocation_memory_bytes": stats.relocation_memory_bytes,
         "quarantined_segments": quarantined(stats),
         "collections": stats.collections, "collected_segments": stats.collected_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
+        "punched_segments": stats.punched_segments,
         "collected_records": stats.collected_records, "hidden_records": stats.hidden_records,
     })
 }

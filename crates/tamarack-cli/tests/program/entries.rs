@@ -102,6 +102,7 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
         "dead_value_bytes",
         "hidden_bytes",
         "leaving_bytes",
+        "hole_bytes",
         "disk_bytes_max",
         "quarantined_segments",
     ] {
