@@ -30,6 +30,9 @@ use tamarack::{
 const SECONDS: u64 = 20;
 const STEPS: u64 = 700;
 
+/// A segment for several values so large that dead ones are given back by holes.
+const ROOMY_SEGMENT_BYTES: u64 = 1 << 20;
+
 /// Short keys before long ones.
 #[derive(Debug)]
 struct ShortFirst;
@@ -256,6 +259,10 @@ impl World {
 
     fn value(&mut self) -> Value {
         let len = match self.random.below(60) {
+            // Large ones leave large holes.
+            7..=20 if self.options.segment_bytes_max >= ROOMY_SEGMENT_BYTES => {
+                (40 << 10) + self.random.below(160 << 10)
+            }
             0 => 100 << 10,
             1..=5 => self.random.below(10 << 10),
             6..=30 => self.random.below(40),
@@ -488,13 +495,14 @@ impl World {
 
 /// Small limits of every kind.
 fn options(random: &mut Random, order: KeyOrder) -> Options {
-    let segment_bytes_max = random.pick(&[4 << 10, 4 << 10, 20 << 10]);
+    let segment_bytes_max =
+        if random.one_in(6) { ROOMY_SEGMENT_BYTES } else { random.pick(&[4 << 10, 4 << 10, 20 << 10]) };
     Options {
         comparator: order.comparator(),
         memtable_bytes: random.pick(&[4 << 10, 4 << 10, 40 << 10]),
         memtables_max: random.pick(&[2, 4]),
         segment_bytes_max,
-        recovery_log_max: random.pick(&[2 * segment_bytes_max, 64 << 10, 1 << 20]),
+        recovery_log_max: random.pick(&[2 * segment_bytes_max, 64 << 10, 1 << 20]).max(2 * segment_bytes_max),
         log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
         max_space_amplification: random.pick(&[1.05, 1.3, 1000.0]),
         gc_bytes_per_second: random.pick(&[0, 0, 64 << 20]),
