@@ -49,7 +49,7 @@
 //! | 1 MiB | 9 | 583 µs | 7 ms | 49 ms | 12 ms, 5 ms | 1.8 ms, 1.8 ms |
 //!
 //! So the size of a hole hardly matters, their number does; what a segment with holes costs when it goes is about as much
-//! again; reads do not suffer. With copies at 5.4 ms/MiB a hole costs as much as copying 40 to 400 KiB, and where it
+//! again; reads do not suffer. With copies at 5.4 ms/MiB a hole costs as much as copying 20 to 210 KiB, and where it
 //! is dearest, with the largest values, there are few. On tmpfs it is 10 to 30 KiB below 64 KiB, and the same above.
 
 use std::ops::Range;
