@@ -392,6 +392,11 @@ impl State {
         let end = self.tail.offset + need.log_bytes;
         let Some(segment) = &self.segment else { return Some(self.segment_turn(need)) };
         if end > segment.capacity() {
+            // A memtable that would have to go before the next segment is full goes with this one: a full segment is
+            // not mapped any more when it is synced, which interrupts nobody.
+            if self.memtable_used && span + segment.capacity() > memtable_log_max {
+                return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, true)));
+            }
             return Some(self.segment_turn(need));
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };

@@ -25,6 +25,8 @@ const HUGE_ARENA_BYTES_MIN: usize = 4 * HUGE_PAGE_BYTES;
 /// Memory of a fixed capacity, handed out front to back. Any thread may allocate; no locks.
 #[derive(Debug)]
 pub(super) struct Arena {
+    /// What was allocated; the words begin somewhere inside.
+    memory: NonNull<u8>,
     base: NonNull<u8>,
     words: usize,
     allocated: AtomicU64,
@@ -44,9 +46,14 @@ impl Arena {
         let layout = Self::layout(words);
         // SAFETY: the layout has a size above zero, for there is at least one word.
         let memory = unsafe { alloc_zeroed(layout) };
-        let Some(base) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        advise_huge_pages(base, layout);
-        Self { base, words, allocated: AtomicU64::new(0) }
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        let mut base = memory;
+        if layout.size() > words * WORD_BYTES {
+            // SAFETY: the offset is less than a huge page, and the allocation is that much larger than the words.
+            base = unsafe { memory.add(memory.align_offset(HUGE_PAGE_BYTES)) };
+            advise_huge_pages(base, words * WORD_BYTES);
+        }
+        Self { memory, base, words, allocated: AtomicU64::new(0) }
     }
 
     /// Takes `words` words that nobody else has and returns the first one's place.
@@ -75,33 +82,32 @@ impl Arena {
         self.base.as_ptr().wrapping_add(word as usize * WORD_BYTES)
     }
 
+    /// With room to begin at a huge page, for a large arena. Asking the allocator for that alignment would make it
+    /// write zeros over all of the memory, and so touch it.
     fn layout(words: usize) -> Layout {
         let bytes = words * WORD_BYTES;
-        let align = if bytes < HUGE_ARENA_BYTES_MIN { WORD_BYTES } else { HUGE_PAGE_BYTES };
-        Layout::from_size_align(bytes, align).expect("32 GiB is below the largest layout")
+        let room = if bytes < HUGE_ARENA_BYTES_MIN { 0 } else { HUGE_PAGE_BYTES };
+        Layout::from_size_align(bytes + room, WORD_BYTES).expect("32 GiB is below the largest layout")
     }
 }
 
 /// Asks for huge pages: a search jumps all over the arena, and with small pages most jumps miss the address
 /// cache as well as the data cache.
 #[cfg(not(miri))]
-fn advise_huge_pages(base: NonNull<u8>, layout: Layout) {
-    if layout.align() == HUGE_PAGE_BYTES {
-        // SAFETY: the range is the allocation just made, and this advice changes no byte of it.
-        let advised = unsafe {
-            rustix::mm::madvise(base.as_ptr().cast(), layout.size(), rustix::mm::Advice::LinuxHugepage)
-        };
-        // A kernel without huge pages refuses; the arena works as well, only slower.
-        let _advice_only = advised.is_ok();
-    }
+fn advise_huge_pages(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: the range is a part of the allocation just made, and this advice changes no byte of it.
+    let advised =
+        unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
+    // A kernel without huge pages refuses; the arena works as well, only slower.
+    let _advice_only = advised.is_ok();
 }
 
 #[cfg(miri)]
-fn advise_huge_pages(_base: NonNull<u8>, _layout: Layout) {}
+fn advise_huge_pages(_base: NonNull<u8>, _bytes: usize) {}
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: `new` allocated `base` with this very layout, and nothing else frees it.
-        unsafe { dealloc(self.base.as_ptr(), Self::layout(self.words)) };
+        // SAFETY: `new` allocated `memory` with this very layout, and nothing else frees it.
+        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.words)) };
     }
 }

@@ -97,9 +97,10 @@ impl Cube {
     fn flush_memtables(&self, frozen: &[Arc<Frozen>]) -> Result<()> {
         let newest = frozen.last().expect("called with at least one memtable");
         self.publisher.wait_for(newest.barrier)?;
+        // First, because sealing unmaps a segment before it syncs it.
+        self.wait_for_seals(newest.end.segment)?;
         // I-09: no table points to log bytes that are not durable.
         self.sync_to(newest.end)?;
-        self.wait_for_seals(newest.end.segment)?;
         let memtables: Vec<_> = frozen.iter().map(|frozen| Arc::clone(&frozen.memtable)).collect();
         let sealed = std::mem::take(&mut self.maintenance.state.lock().sealed);
         let restore = |sealed| drop(self.maintenance.state.lock().sealed.splice(0..0, sealed));
@@ -133,11 +134,11 @@ impl Cube {
         Ok(())
     }
 
-    /// Waits until every segment before `segment` is sealed: the log head may not pass one that the manifest does
+    /// Waits until every full segment up to `segment` is sealed: the log head may not pass one that the manifest does
     /// not know.
     fn wait_for_seals(&self, segment: SegmentId) -> Result<()> {
         let mut state = self.maintenance.state.lock();
-        let open = |state: &State| state.seals.iter().any(|seal| seal.file.header().id < segment);
+        let open = |state: &State| state.seals.iter().any(|seal| seal.file.header().id <= segment);
         while open(&state) {
             self.health.check_writable()?;
             if state.sealing {
