@@ -20,6 +20,7 @@ use crate::base::sync::{Arc, Mutex};
 
 use super::cursor::Cursor;
 use super::hidden::{Above, is_hidden};
+use super::hidden_among::{Pointing, hidden_among};
 use super::open::Index;
 use super::table::reader::TableReader;
 use super::version::{SegmentEntry, Version, VersionEdit};
@@ -138,6 +139,20 @@ impl Index {
     ) -> Result<bool> {
         let above = Above::Table(reference.level, reference.table);
         is_hidden(&self.tables, &collection.version, above, user_key, sequence, snapshots)
+    }
+
+    /// For each of `entries`, sorted by key and then from the newest version to the oldest, the same as
+    /// [`is_hidden`](Self::is_hidden).
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    pub fn hidden_among(
+        &self,
+        collection: &Collection,
+        entries: &[Pointing<'_>],
+        snapshots: &[Sequence],
+    ) -> Result<Vec<bool>> {
+        hidden_among(&self.tables, &collection.version, entries, snapshots)
     }
 
     /// Those of `offsets`, of records of `segment`, to which an entry points that is not hidden. The newer version may

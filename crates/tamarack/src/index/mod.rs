@@ -14,6 +14,7 @@ pub mod compact;
 pub mod cursor;
 mod flush;
 mod hidden;
+mod hidden_among;
 mod install;
 pub mod key_shape;
 mod level_cursor;
@@ -33,5 +34,6 @@ pub mod testing;
 mod tests;
 
 pub use collect::{Collection, Reference};
+pub use hidden_among::Pointing;
 pub use maintain::{Compaction, ManualTurn};
 pub use open::{Index, IndexOptions};

@@ -261,16 +261,7 @@ impl Copier<'_> {
         for (number, victim) in self.victims.iter().enumerate() {
             let mut from = 0;
             while from < victim.referenced.len() {
-                from = self
-                    .cube
-                    .add_survivors(
-                        self.collection,
-                        (number, victim),
-                        from,
-                        self.snapshots,
-                        &mut batch,
-                        BATCH_BYTES_MAX,
-                    )
+                from = Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX)
                     .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
                 if batch.memory_bytes() >= BATCH_BYTES_MAX {
                     self.copy(&mut batch, output)?;
@@ -280,13 +271,10 @@ impl Copier<'_> {
         self.copy(&mut batch, output)
     }
 
-    /// Copies what is in `batch`, sorted by key, and empties it.
+    /// Copies what is in `batch` and not hidden, sorted by key, and empties it.
     fn copy(&mut self, batch: &mut Batch, output: &mut ColdWriter<'_>) -> Result<()> {
-        let order = &self.cube.keys;
-        let mut survivors = std::mem::take(&mut batch.survivors);
-        survivors.sort_unstable_by(|left, right| {
-            order.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
-        });
+        self.cube.sift(self.collection, self.victims, self.snapshots, batch)?;
+        let survivors = std::mem::take(&mut batch.survivors);
         let mut unpaid = 0;
         for survivor in &survivors {
             if self.cube.maintenance.cancelled.load(Ordering::Relaxed) {

@@ -7,7 +7,7 @@ use crate::base::pointer::ValuePointer;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::Arc;
 use crate::index::version::SegmentEntry;
-use crate::index::{Collection, Reference};
+use crate::index::{Collection, Pointing, Reference};
 use crate::vlog::heads::HeadReader;
 use crate::vlog::reader::OpenSegment;
 use crate::vlog::relocation::Relocations;
@@ -34,7 +34,7 @@ pub struct Referenced {
     pub reference: Reference,
 }
 
-/// A record that stays.
+/// A record that stays, or may do so.
 #[derive(Debug, Clone, Copy)]
 pub struct Survivor {
     /// Which victim it is in.
@@ -52,7 +52,7 @@ pub struct Survivor {
 /// Survivors whose keys are in memory.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The survivors, in the order of their places until they are sorted.
+    /// The survivors, in the order of their places, and hidden ones among them, until they are sifted.
     pub survivors: Vec<Survivor>,
     keys: Vec<u8>,
 }
@@ -91,6 +91,32 @@ impl Batch {
 }
 
 impl Cube {
+    /// Sorts what is in `batch` by key, and drops what is hidden from it (I-11).
+    pub(super) fn sift(
+        &self,
+        collection: &Collection,
+        victims: &[Victim],
+        snapshots: &[Sequence],
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let mut survivors = std::mem::take(&mut batch.survivors);
+        survivors.sort_unstable_by(|left, right| {
+            self.keys.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
+        });
+        let pointing = |survivor: &Survivor| Pointing {
+            user_key: batch.key(survivor),
+            sequence: survivor.sequence,
+            reference: victims[survivor.victim as usize].referenced[survivor.record as usize].reference,
+        };
+        let entries: Vec<_> = survivors.iter().map(pointing).collect();
+        let hidden = self.index.hidden_among(collection, &entries, snapshots)?;
+        drop(entries);
+        let mut hidden = hidden.into_iter();
+        survivors.retain(|_| hidden.next() == Some(false));
+        batch.survivors = survivors;
+        Ok(())
+    }
+
     /// What tables reference in the sealed segment `entry`, under all its ids.
     pub(super) fn victim(&self, collection: &Collection, entry: &SegmentEntry) -> Result<Victim> {
         let id = entry.meta.id;
@@ -115,14 +141,11 @@ impl Cube {
         Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
     }
 
-    /// Reads the heads of the records `from..` of victim `number` until `batch` is full or the victim ends; adds those
-    /// that are not hidden. Returns where to go on.
-    pub(super) fn add_survivors(
-        &self,
-        collection: &Collection,
+    /// Reads the heads of the records `from..` of victim `number` until `batch` is full or the victim ends. Returns
+    /// where to go on.
+    pub(super) fn add_referenced(
         (number, victim): (usize, &Victim),
         from: usize,
-        snapshots: &[Sequence],
         batch: &mut Batch,
         batch_bytes_max: usize,
     ) -> Result<usize> {
@@ -132,16 +155,12 @@ impl Cube {
                 return Ok(place);
             }
             let (header, key) = heads.read(u64::from(record.at))?;
-            let sequence = header.sequence;
-            if self.index.is_hidden(collection, record.reference, key, sequence, snapshots)? {
-                continue;
-            }
             let survivor = Survivor {
                 victim: number as u32,
                 record: place as u32,
                 key: (0, 0),
                 stored_len: header.stored_len,
-                sequence,
+                sequence: header.sequence,
             };
             batch.push(key, survivor);
         }

@@ -3,6 +3,7 @@
 mod compactions;
 mod failures;
 mod files;
+mod hidden;
 mod model;
 
 use std::path::Path;
