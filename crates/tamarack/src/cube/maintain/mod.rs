@@ -30,6 +30,7 @@ use super::publish::Ticket;
 use super::space::{Demand, Space};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::SegmentId;
+use crate::base::options::GcPolicy;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
@@ -155,7 +156,10 @@ impl Cube {
             self.start_compaction(&this, state, LEVEL_DUE_EARLY_PERMILLE);
         }
         self.order.limit_memtable_log(self.memtable_log_max(space));
-        self.throttle.set_debt(self.debt().max(space.debt()).min(1.0));
+        // Who wants no collections gets no bound, and is not slowed down for its sake.
+        let bounded = self.options.gc != GcPolicy::Off && state.gc_pauses == 0;
+        let garbage = if bounded { space.debt() } else { 0.0 };
+        self.throttle.set_debt(self.debt().max(garbage).min(1.0));
     }
 
     /// Starts as many compactions of levels that are due at `due_permille` as there are threads for.
