@@ -8,6 +8,7 @@ pub mod coding;
 pub mod comparator;
 pub mod dead_ranges;
 pub mod error;
+pub mod gc;
 pub mod ids;
 pub mod keys;
 pub mod limits;

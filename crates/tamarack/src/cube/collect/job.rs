@@ -8,7 +8,7 @@ use super::super::headroom::Claim;
 use super::super::space::Content;
 use super::pace::PACE_BYTES;
 use super::survivors::{Batch, Survivor, Victim};
-use super::{Candidate, choose};
+use super::{Candidate, GcReport, choose};
 use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
@@ -23,38 +23,6 @@ use crate::vlog::relocation::Relocations;
 
 /// Bytes of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within what fits.
 const BATCH_BYTES_MAX: usize = 16 << 20;
-
-/// What garbage collection did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GcReport {
-    /// Segments that were collected.
-    pub segments: u64,
-    /// Bytes of their files.
-    pub bytes_before: u64,
-    /// Bytes of the segments that keep what was alive.
-    pub bytes_after: u64,
-    /// Records copied.
-    pub records: u64,
-    /// Segments that were not copied: what is dead in them was given back by holes in their files.
-    pub punched: u64,
-    /// Bytes of those holes.
-    pub hole_bytes: u64,
-    /// Records that tables point to and that were left behind, because newer versions hide them.
-    pub hidden: u64,
-}
-
-impl GcReport {
-    /// Counts `other` as well.
-    pub fn add(&mut self, other: &Self) {
-        self.segments += other.segments;
-        self.bytes_before += other.bytes_before;
-        self.bytes_after += other.bytes_after;
-        self.records += other.records;
-        self.punched += other.punched;
-        self.hole_bytes += other.hole_bytes;
-        self.hidden += other.hidden;
-    }
-}
 
 impl Cube {
     /// Every segment of `version` that may be collected now.

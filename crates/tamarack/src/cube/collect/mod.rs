@@ -53,9 +53,9 @@ mod punch_tests;
 mod request;
 mod survivors;
 
+pub use crate::base::gc::GcReport;
 pub use choose::choose;
 pub use collector::Collector;
-pub use job::GcReport;
 pub use request::GcGoal;
 
 use choose::Candidate;
