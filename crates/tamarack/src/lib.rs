@@ -85,11 +85,12 @@ pub use base::codec::Codec;
 pub use base::comparator::{Bytewise, Comparator};
 pub use base::error::{Corruption, Error, ErrorKind, Result};
 pub use base::limits::{INLINE_VALUE_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use base::listener::{EventListener, GcEvent};
 pub use base::options::{GcPolicy, LogMode, Options, WriteOptions};
 pub use base::recovery::{RecoveryReport, TornTail};
 pub use cube::check::{CheckLevel, CheckReport};
 pub use cube::checkpoint::CheckpointReport;
-pub use cube::collect::{GcGoal, GcReport};
+pub use cube::collect::{CollectionStats, GcGoal, GcReport};
 pub use cube::stats::{CacheStats, LevelStats, SegmentStats, Stats};
 pub use db::{Db, Entries, Iter, IterOptions, ReadOptions, Snapshot};
 

@@ -12,6 +12,7 @@ pub mod gc;
 pub mod ids;
 pub mod keys;
 pub mod limits;
+pub mod listener;
 pub mod names;
 pub mod options;
 pub mod pointer;

@@ -4,6 +4,7 @@ use super::codec::Codec;
 use super::comparator::{Bytewise, Comparator};
 use super::error::{Error, Result};
 use super::limits::{INLINE_VALUE_BYTES_MAX, SEGMENT_BYTES_RANGE};
+use super::listener::EventListener;
 use super::sync::Arc;
 
 /// How the active segment of the log is written.
@@ -102,6 +103,8 @@ pub struct Options {
     pub open_files_max: usize,
     /// Threads for flushes and compactions, at least 1. Default: 2.
     pub background_threads: usize,
+    /// Hears of garbage collection. It is called by the threads that work, which wait for it. Default: none.
+    pub listener: Option<Arc<dyn EventListener>>,
 }
 
 impl Default for Options {
@@ -131,6 +134,7 @@ impl Default for Options {
             block_cache_bytes: 64 << 20,
             open_files_max: 1000,
             background_threads: 2,
+            listener: None,
         }
     }
 }

@@ -4,13 +4,14 @@
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
 //! reader holds, `read` looks keys up, `visible` and `iter` walk. Background: `maintain` seals segments, flushes
 //! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies;
-//! `health` says whether writes are still possible.
+//! `health` says whether writes are still possible, `events` tells the user's listener.
 
 pub mod check;
 pub mod checkpoint;
 pub mod collect;
 mod commit;
 mod durability;
+mod events;
 mod headroom;
 mod health;
 pub mod iter;
@@ -47,6 +48,7 @@ use crate::vlog::reader::SegmentReader;
 
 use collect::Collector;
 use durability::Durability;
+use events::Events;
 use headroom::Headroom;
 use health::Health;
 use maintain::Maintenance;
@@ -74,6 +76,7 @@ pub struct Cube {
     order: CommitOrder,
     durability: Durability,
     health: Arc<Health>,
+    events: Events,
     throttle: Throttle,
     headroom: Headroom,
     current: Current,

@@ -2,6 +2,7 @@
 
 use super::collect::Collector;
 use super::durability::Durability;
+use super::events::Events;
 use super::headroom::Headroom;
 use super::health::Health;
 use super::maintain::{Maintenance, Seal, watch};
@@ -138,6 +139,7 @@ impl Cube {
             maintenance: Maintenance::new(unregistered),
             collector: Collector::new(&version, options.gc_bytes_per_second),
             hidden: Hidden::default(),
+            events: Events::new(options.listener.clone(), Arc::clone(&health)),
             throttle: Throttle::default(),
             headroom: Headroom::default(),
             leases: Leases::default(),

@@ -1,6 +1,7 @@
 //! Figures about a cube.
 
 use super::Cube;
+use super::collect::CollectionStats;
 use crate::base::ids::SegmentId;
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
@@ -128,6 +129,8 @@ pub struct Stats {
     pub collected_records: u64,
     /// Records left behind that tables still pointed to, because newer versions hide them.
     pub hidden_records: u64,
+    /// Runs of garbage collection that are under way.
+    pub running_collections: Vec<CollectionStats>,
     /// Segments that were moved and that tables still point into under their old ids.
     pub moved_segments: u64,
     /// Bytes of memory that relocation tables take now.
@@ -287,6 +290,7 @@ impl Cube {
         stats.punched_segments = counters.punched_segments.load(Ordering::Relaxed);
         stats.collected_records = counters.collected_records.load(Ordering::Relaxed);
         stats.hidden_records = counters.hidden_records.load(Ordering::Relaxed);
+        stats.running_collections = self.collector.running();
         stats.relocation_memory_bytes = self.reader.relocation_bytes();
         stats.quarantined_segments = self.collector.quarantined().iter().map(|id| id.0).collect();
         let written = stats.log_bytes_written

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::pace::Pace;
+use super::progress::{CollectionStats, Running};
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::sync::{AtomicU64, Mutex, Ordering};
@@ -16,6 +17,8 @@ pub struct Collector {
     quarantined: Mutex<BTreeSet<SegmentId>>,
     /// How fast copies may be made.
     pub(super) pace: Pace,
+    /// Those that run.
+    pub(super) running: Running,
 }
 
 impl Collector {
@@ -26,7 +29,12 @@ impl Collector {
         let sealed = segments.sealed().map(|entry| entry.meta.id);
         let known = sealed.chain(segments.moved().map(|(id, _)| id)).filter(|id| id.is_cold());
         let next = known.max().map_or(u64::from(SegmentId::COLD_FIRST.0), |id| u64::from(id.0) + 1);
-        Self { next_id: AtomicU64::new(next), quarantined: Mutex::default(), pace: Pace::new(rate) }
+        Self {
+            next_id: AtomicU64::new(next),
+            quarantined: Mutex::default(),
+            pace: Pace::new(rate),
+            running: Running::default(),
+        }
     }
 
     /// An id for a cold segment.
@@ -38,6 +46,11 @@ impl Collector {
         u32::try_from(id).map(SegmentId).map_err(|_| {
             Error::unsupported("there are no more ids for cold segments: load the database into a new one")
         })
+    }
+
+    /// The collections that run, and how far they are.
+    pub fn running(&self) -> Vec<CollectionStats> {
+        self.running.list()
     }
 
     /// Leaves `segment` alone from now on, because it is damaged.

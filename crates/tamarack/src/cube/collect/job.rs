@@ -7,11 +7,13 @@ use super::super::Cube;
 use super::super::headroom::Claim;
 use super::super::space::Content;
 use super::pace::PACE_BYTES;
+use super::progress::Progress;
 use super::survivors::{Batch, Survivor, Victim};
 use super::{Candidate, GcReport, choose};
 use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
+use crate::base::listener::GcEvent;
 use crate::base::names::FileName;
 use crate::base::segment::SegmentMove;
 use crate::base::sync::{Arc, Ordering};
@@ -23,6 +25,15 @@ use crate::vlog::relocation::Relocations;
 
 /// Bytes of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within what fits.
 const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// What a collection does with its victims.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    /// Those whose survivors are copied.
+    pub victims: Vec<Victim>,
+    /// Those of which these ranges are given back.
+    pub dead: Vec<(SegmentId, DeadRanges)>,
+}
 
 impl Cube {
     /// Every segment of `version` that may be collected now.
@@ -62,35 +73,51 @@ impl Cube {
         let Some(collection) = collection else { return Ok(None) };
         // Listed after the version was loaded: what is not in the list sees the newest version of everything in it.
         let snapshots = self.snapshots.list();
-        let (mut victims, mut dead) = (Vec::new(), Vec::new());
+        let prepared = self.prepare(&collection, &snapshots, output_bytes_max);
+        let mut progress = Progress::begin(self, &collection, prepared.as_ref().ok(), &estimates);
+        let done = prepared.map_err(|(id, error)| {
+            self.quarantine(progress.job(), &error, id);
+            error
+        });
+        let done = done.and_then(|Prepared { victims, dead }| {
+            let _promise = self.promise("a collection", progress.live_bytes(), Claim::Collection)?;
+            let mut done = self.give_back(&collection, dead)?;
+            if !victims.is_empty() {
+                done.add(&self.copy_and_install(collection, &victims, &snapshots, &mut progress)?);
+            }
+            Ok(done)
+        });
+        let done = done.inspect(|done| self.count_collection(done));
+        progress.end(&done);
+        self.punch_holes(true);
+        done.map(Some)
+    }
+
+    /// What is to become of the first victims of `collection`, as many as fit into `output_bytes_max`, or one. They were
+    /// chosen by estimates; what is left for later is chosen again. An error says in which segment.
+    fn prepare(
+        &self,
+        collection: &Collection,
+        snapshots: &[Sequence],
+        output_bytes_max: u64,
+    ) -> std::result::Result<Prepared, (SegmentId, Error)> {
+        let mut prepared = Prepared::default();
         let mut output_bytes = 0;
         for entry in collection.victims() {
             let id = entry.meta.id;
-            let victim = self.victim(&collection, entry).inspect_err(|error| self.quarantine(error, id))?;
-            let holes = self.plan_holes(&collection, &victim, &snapshots);
-            if let Some(ranges) = holes.inspect_err(|error| self.quarantine(error, id))? {
-                dead.push((id, ranges));
+            let victim = self.victim(collection, entry).map_err(|error| (id, error))?;
+            let holes = self.plan_holes(collection, &victim, snapshots);
+            if let Some(ranges) = holes.map_err(|error| (id, error))? {
+                prepared.dead.push((id, ranges));
                 continue;
             }
-            // They were chosen by estimates; what is left for later is chosen again.
             output_bytes += victim.survivor_bytes_max();
-            if !victims.is_empty() && output_bytes > output_bytes_max {
+            if !prepared.victims.is_empty() && output_bytes > output_bytes_max {
                 break;
             }
-            victims.push(victim);
+            prepared.victims.push(victim);
         }
-        let bytes = victims.iter().map(|victim| victim.survivor_bytes_max().min(estimates[&victim.meta.id]));
-        let promise = self.promise("a collection", bytes.sum(), Claim::Collection)?;
-        let mut done = self.give_back(&collection, dead)?;
-        if victims.is_empty() {
-            drop(collection);
-        } else {
-            done.add(&self.copy_and_install(collection, &victims, &snapshots)?);
-        }
-        drop(promise);
-        self.count_collection(&done);
-        self.punch_holes(true);
-        Ok(Some(done))
+        Ok(prepared)
     }
 
     /// Declares `dead` to be dead ranges of victims of `collection`.
@@ -113,6 +140,7 @@ impl Cube {
         collection: Collection,
         victims: &[Victim],
         snapshots: &[Sequence],
+        progress: &mut Progress<'_>,
     ) -> Result<GcReport> {
         let metas = || victims.iter().map(|victim| &victim.meta);
         let mut done = GcReport {
@@ -139,6 +167,7 @@ impl Cube {
             collection: &collection,
             snapshots,
             victims,
+            progress,
             moved: vec![Vec::new(); victims.len()],
             range: None,
         };
@@ -183,11 +212,12 @@ impl Cube {
 
     /// Keeps a segment and leaves it alone from now on if `error` says that it is damaged. Other errors pass, also
     /// damage to a table that was met on the way.
-    fn quarantine(&self, error: &Error, victim: SegmentId) {
+    fn quarantine(&self, job: u64, error: &Error, victim: SegmentId) {
         if self.is_damage_to(error, victim) {
             self.collector.quarantine(victim);
             let name = FileName::Segment(victim);
             self.health.warn(format!("{name} is damaged and is not collected any more: {error}"));
+            self.events.gc(|| GcEvent::Quarantined { job, segment: victim.0, error: error.clone() });
         }
     }
 
@@ -212,25 +242,26 @@ impl Cube {
 }
 
 /// The copying part of one collection.
-struct Copier<'a> {
+struct Copier<'a, 'cube> {
     cube: &'a Cube,
     collection: &'a Collection,
     snapshots: &'a [Sequence],
     victims: &'a [Victim],
+    progress: &'a mut Progress<'cube>,
     /// By victim, where its records were and are.
     moved: Vec<Vec<(u32, u32)>>,
     /// The smallest and the largest key copied.
     range: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     fn run(&mut self, output: &mut ColdWriter<'_>) -> Result<()> {
         let mut batch = Batch::default();
         for (number, victim) in self.victims.iter().enumerate() {
             let mut from = 0;
             while from < victim.referenced.len() {
                 from = Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX)
-                    .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
+                    .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;
                 if batch.memory_bytes() >= BATCH_BYTES_MAX {
                     self.copy(&mut batch, output)?;
                 }
@@ -241,7 +272,8 @@ impl Copier<'_> {
 
     /// Copies what is in `batch` and not hidden, sorted by key, and empties it.
     fn copy(&mut self, batch: &mut Batch, output: &mut ColdWriter<'_>) -> Result<()> {
-        self.cube.sift(self.collection, self.victims, self.snapshots, batch)?;
+        let hidden = self.cube.sift(self.collection, self.victims, self.snapshots, batch)?;
+        self.progress.advance(hidden);
         let survivors = std::mem::take(&mut batch.survivors);
         let mut unpaid = 0;
         for survivor in &survivors {
@@ -262,8 +294,9 @@ impl Copier<'_> {
             };
             let now = output
                 .copy(&self.cube.reader, original)
-                .inspect_err(|error| self.cube.quarantine(error, victim.meta.id))?;
+                .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;
             self.moved[survivor.victim as usize].push((record.at, now));
+            self.progress.advance(1);
             unpaid += record_len(key.len(), u64::from(survivor.stored_len));
         }
         self.cube.keep_pace(unpaid);

@@ -47,6 +47,7 @@ mod choose;
 mod collector;
 mod job;
 mod pace;
+mod progress;
 mod punch;
 #[cfg(all(test, not(shuttle)))]
 mod punch_tests;
@@ -56,6 +57,7 @@ mod survivors;
 pub use crate::base::gc::GcReport;
 pub use choose::choose;
 pub use collector::Collector;
+pub use progress::CollectionStats;
 pub use request::GcGoal;
 
 use choose::Candidate;

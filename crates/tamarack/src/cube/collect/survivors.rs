@@ -91,14 +91,14 @@ impl Batch {
 }
 
 impl Cube {
-    /// Sorts what is in `batch` by key, and drops what is hidden from it (I-11).
+    /// Sorts what is in `batch` by key, and drops what is hidden from it (I-11); returns how many that were.
     pub(super) fn sift(
         &self,
         collection: &Collection,
         victims: &[Victim],
         snapshots: &[Sequence],
         batch: &mut Batch,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let mut survivors = std::mem::take(&mut batch.survivors);
         survivors.sort_unstable_by(|left, right| {
             self.keys.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
@@ -112,9 +112,11 @@ impl Cube {
         let hidden = self.index.hidden_among(collection, &entries, snapshots)?;
         drop(entries);
         let mut hidden = hidden.into_iter();
+        let before = survivors.len();
         survivors.retain(|_| hidden.next() == Some(false));
+        let dropped = before - survivors.len();
         batch.survivors = survivors;
-        Ok(())
+        Ok(dropped)
     }
 
     /// What tables reference in the sealed segment `entry`, under all its ids.
