@@ -1,9 +1,10 @@
 //! Opening a database for a command: which options each purpose asks of the engine.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
-use tamarack::{Db, Options};
+use tamarack::{Db, EventListener, Options};
 
 use crate::failure::{Failure, Result};
 
@@ -24,8 +25,13 @@ impl Database {
 
     /// Opens an existing database for writing.
     pub fn open_existing(&self) -> Result<Db> {
+        self.open_heard(None)
+    }
+
+    /// The same, with somebody who hears of its events.
+    pub fn open_heard(&self, listener: Option<Arc<dyn EventListener>>) -> Result<Db> {
         self.must_exist()?;
-        Ok(Db::open(&self.path, Options { create_if_missing: false, ..Options::default() })?)
+        Ok(Db::open(&self.path, Options { create_if_missing: false, listener, ..Options::default() })?)
     }
 
     /// Opens a database for writing and makes it if there is none.

@@ -48,6 +48,11 @@ impl Progress {
         Self { bar }
     }
 
+    /// Whether a person sees it.
+    pub fn is_shown(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
     /// Counts `amount` more.
     pub fn advance(&self, amount: u64) {
         self.bar.inc(amount);
@@ -55,7 +60,7 @@ impl Progress {
 
     /// Shows `text` behind the bar.
     pub fn note(&self, text: impl FnOnce() -> String) {
-        if !self.bar.is_hidden() {
+        if self.is_shown() {
             self.bar.set_message(text());
         }
     }

@@ -1,16 +1,15 @@
 //! `gc`: collects the garbage of a database's value log.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tamarack::{Db, GcGoal, GcReport, Stats};
+use tamarack::{GcGoal, GcReport, Stats};
 
 use crate::failure::{Failure, Outcome, Result};
+use crate::gc_watch::Watch;
 use crate::open::Database;
 use crate::output::{self, Align, Output, Table, bytes, count};
-use crate::progress::{Progress, Unit};
 
 /// Free the space of dead values
 ///
@@ -40,9 +39,6 @@ struct Work {
 }
 
 impl Gc {
-    /// How often progress looks at the database.
-    const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-
     /// Runs the command.
     pub fn run(self, json: bool) -> Result<Outcome> {
         let limit = tamarack::Options::default().max_space_amplification;
@@ -52,14 +48,17 @@ impl Gc {
         {
             return Err(Failure::Usage(format!("--until {ratio}: it is at least 1")));
         }
-        let db = self.database.open_existing()?;
+        let watch = Watch::new();
+        // Who asks for JSON wants nothing else.
+        let db = self.database.open_heard((!json).then(|| watch.listener()))?;
         // Otherwise the background would have its share, and that would be missing in what is reported.
         db.pause_gc();
         let started = Instant::now();
         db.flush()?;
         db.wait_idle()?;
         let before = db.stats();
-        let done = collect(&db, goal, &before)?;
+        let garbage = (before.log_bytes + before.table_bytes).saturating_sub(before.live_bytes);
+        let done = if json { db.gc(goal) } else { watch.show(&db, garbage, || db.gc(goal)) }?;
         let seconds = started.elapsed().as_secs_f64();
         let work = Work { before, after: db.stats(), done, seconds };
         let mut output = Output::new();
@@ -73,27 +72,6 @@ impl Gc {
         db.close()?;
         Ok(Outcome::Done)
     }
-}
-
-/// Collects, and shows meanwhile how many bytes have been collected.
-fn collect(db: &Db, goal: GcGoal, before: &Stats) -> Result<GcReport> {
-    let garbage = (before.log_bytes + before.table_bytes).saturating_sub(before.live_bytes);
-    let progress = &Progress::start("gc", Unit::Bytes, Some(garbage.max(1)));
-    let (finished, working) = channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut shown = 0;
-            while working.recv_timeout(Gc::LOOK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let stats = db.stats();
-                let freed = stats.collected_bytes.saturating_sub(stats.collection_bytes_written);
-                progress.advance(freed.saturating_sub(shown));
-                shown = shown.max(freed);
-            }
-        });
-        let done = db.gc(goal);
-        drop(finished);
-        Ok(done?)
-    })
 }
 
 impl Work {

@@ -27,7 +27,9 @@ fn garbage_is_collected_and_counted() {
     let world = World::new();
     overwritten(&world);
     let entries = world.ok(&["dump", "db"]).stdout;
-    let done = world.ok(&["gc", "db", "--once", "--json"]).json();
+    let run = world.ok(&["gc", "db", "--once", "--json"]);
+    assert_eq!(run.stderr, "", "who asks for JSON gets nothing else");
+    let done = run.json();
     assert!(number(&done, "collected_segments") >= 1.0, "{done}");
     assert!(number(&done, "copied_bytes") > 0.0 && number(&done, "copied_records") > 0.0, "{done}");
     assert!(number(&done, "disk_bytes_after") < number(&done, "disk_bytes_before"), "{done}");
@@ -49,6 +51,20 @@ fn garbage_is_collected_and_counted() {
     assert!(number(&nothing, "space_amplification_after") <= 1.3, "{nothing}");
     assert!(world.ok(&["dump", "db"]).stdout == entries);
     world.ok(&["check", "db", "--level", "values"]);
+}
+
+#[test]
+fn what_is_going_on_is_told_where_no_bar_can_be_shown() {
+    let world = World::new();
+    overwritten(&world);
+    let run = world.ok(&["gc", "db"]);
+    let told: Vec<_> = run.stderr.lines().collect();
+    assert!(told.len() >= 2 && told.iter().all(|line| line.starts_with("gc: ")), "{told:?}");
+    assert!(told[0].starts_with("gc: collecting ") && told[0].contains("alive"), "{told:?}");
+    let last = told[told.len() - 1];
+    assert!(last.contains("collected") && last.contains("space amplification"), "{told:?}");
+    // Nothing is left to do, so there is nothing to tell.
+    assert_eq!(world.ok(&["gc", "db"]).stderr, "");
 }
 
 #[test]
