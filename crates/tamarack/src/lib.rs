@@ -91,6 +91,7 @@ pub use base::recovery::{RecoveryReport, TornTail};
 pub use cube::check::{CheckLevel, CheckReport};
 pub use cube::checkpoint::CheckpointReport;
 pub use cube::collect::{CollectionStats, GcGoal, GcReport};
+pub use cube::readers::{ReaderKind, ReaderStats};
 pub use cube::stats::{CacheStats, LevelStats, SegmentStats, Stats};
 pub use db::{Db, Entries, Iter, IterOptions, ReadOptions, Snapshot};
 

@@ -173,7 +173,7 @@ fn readers_that_let_go_in_time_are_not_held_against_writers() {
 
 fn snapshot_warnings(db: &Db) -> Vec<String> {
     let warnings = db.stats().warnings.into_iter();
-    warnings.filter(|warning| warning.contains("snapshots has been held")).collect()
+    warnings.filter(|warning| warning.contains("the snapshot")).collect()
 }
 
 /// Lets time pass until the database has been at rest for a look.
@@ -192,7 +192,8 @@ fn an_old_snapshot_is_told_of_while_space_is_wanted() {
         let db = place.open();
         let mut model = Content::new();
         fill(&db, &mut model, 0..KEYS, 0);
-        let [first, second] = [db.snapshot(), db.snapshot()];
+        let [first, second] = [db.snapshot_named("nightly"), db.snapshot()];
+        let sequence = db.stats().last_sequence;
         fill(&db, &mut model, 0..KEYS, 1);
         compact(&db);
         rest(&place, &db);
@@ -202,16 +203,81 @@ fn an_old_snapshot_is_told_of_while_space_is_wanted() {
         let expected = if wanted { 1 } else { 0 };
         let warnings = snapshot_warnings(&db);
         assert_eq!(warnings.len(), expected, "once, if space is wanted: {warnings:?}");
-        assert!(warnings.iter().all(|warning| warning.contains("2 snapshots")), "{warnings:?}");
+        for part in
+            ["\"nightly\"", &format!("at sequence {sequence},"), "of 2 held", "for 36", "space is wanted"]
+        {
+            assert!(warnings.iter().all(|warning| warning.contains(part)), "{part}: {warnings:?}");
+        }
         // Once it is gone, the next one is another.
-        drop((first, second));
+        drop(first);
+        rest(&place, &db);
+        let warnings = snapshot_warnings(&db);
+        assert_eq!(warnings.len(), 2 * expected, "the second is as old: {warnings:?}");
+        assert!(warnings.iter().skip(1).all(|warning| !warning.contains("nightly")), "{warnings:?}");
+        drop(second);
         rest(&place, &db);
         let third = db.snapshot();
         rest(&place, &db);
-        assert_eq!(snapshot_warnings(&db).len(), expected, "the third is not old yet");
+        assert_eq!(snapshot_warnings(&db).len(), 2 * expected, "the third is not old yet");
         place.time.pass(HOUR);
         rest(&place, &db);
-        assert_eq!(snapshot_warnings(&db).len(), 2 * expected, "{:?}", snapshot_warnings(&db));
+        assert_eq!(snapshot_warnings(&db).len(), 3 * expected, "{:?}", snapshot_warnings(&db));
         drop(third);
     }
+}
+
+#[test]
+fn an_old_snapshot_is_told_of_while_writes_keep_coming() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a snapshot that is held beside writes");
+    let place = Place::new(options(true));
+    let db = place.open();
+    let mut model = Content::new();
+    let snapshot = db.snapshot_named("forgotten");
+    place.time.pass(HOUR + TICK);
+    // Nothing is collected, so that space is wanted for certain.
+    db.pause_gc();
+    fill(&db, &mut model, 0..4 * KEYS, 0);
+    fill(&db, &mut model, (0..4 * KEYS).step_by(2), 1);
+    compact(&db);
+    for round in 2..20 {
+        fill(&db, &mut model, [0], round);
+        place.time.pass(TICK);
+    }
+    let warnings = snapshot_warnings(&db);
+    assert!(warnings.len() == 1 && warnings[0].contains("\"forgotten\""), "{warnings:?}: {:?}", db.stats());
+    drop(snapshot);
+}
+
+#[test]
+fn an_iterator_that_holds_much_is_told_of_with_its_age() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "an iterator that holds much");
+    let place = Place::new(options(false));
+    let db = place.open();
+    let mut model = Content::new();
+    let warnings = || -> Vec<String> {
+        let warnings = db.stats().warnings.into_iter();
+        warnings.filter(|warning| warning.contains("the iterator")).collect()
+    };
+    for round in 1..3 {
+        let reader = exhaust(&db, &mut model);
+        let held = db.stats().readers[0].held_bytes;
+        // A young one that holds as much, or nothing, is not told of beside it.
+        let young = db.iter(&IterOptions::default()).unwrap();
+        place.time.pass(Duration::from_secs(60));
+        assert_eq!(warnings().len(), round - 1, "it may be at work: {:?}", warnings());
+        place.time.pass(TICK);
+        place.time.pass(Duration::from_secs(30));
+        let told = warnings();
+        assert_eq!(told.len(), round, "once: {told:?}");
+        for part in [&format!("keeps {held} bytes"), "for 60 s", "at sequence "] {
+            assert!(told[round - 1].contains(part), "{part}: {told:?}");
+        }
+        drop((reader, young));
+    }
+    // One that holds nothing may stay as long as it likes.
+    let harmless = db.iter(&IterOptions::default()).unwrap();
+    place.time.pass(HOUR);
+    place.time.pass(TICK);
+    assert_eq!(warnings().len(), 2, "{:?}", warnings());
+    drop(harmless);
 }

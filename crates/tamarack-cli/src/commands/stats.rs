@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use tamarack::SegmentStats;
+use tamarack::{CollectionStats, ReaderStats, SegmentStats};
 
 use crate::failure::{Outcome, Result};
 use crate::open::Database;
@@ -78,11 +78,26 @@ fn summary(stats: &tamarack::Stats) -> String {
     ];
     let mut text = String::new();
     let quarantined = quarantined(stats).into_iter().map(|name| ("quarantined", name));
+    let readers = stats.readers.iter().map(|reader| ("reader", described(reader)));
     let warnings = stats.warnings.iter().map(|warning| ("warning", warning.clone()));
-    for (name, value) in lines.into_iter().chain(since_opening(stats)).chain(quarantined).chain(warnings) {
+    let all = lines.into_iter().chain(since_opening(stats)).chain(readers).chain(quarantined).chain(warnings);
+    for (name, value) in all {
         text += &format!("  {name:<22}{value}\n");
     }
     text
+}
+
+/// Who reads at a moment that has passed, since when, and what that keeps on disk.
+fn described(reader: &ReaderStats) -> String {
+    let name = reader.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+    format!(
+        "{}{name}, {} old, at sequence {}: holds {}, {} of it alone",
+        reader.kind,
+        output::seconds(reader.age_seconds),
+        count(reader.sequence),
+        bytes(reader.held_bytes),
+        bytes(reader.held_alone_bytes)
+    )
 }
 
 /// The names of the segments that are damaged and left alone.
@@ -249,9 +264,50 @@ fn space_to_json(stats: &tamarack::Stats) -> Value {
         "space_amplification": stats.space_amplification, "disk_bytes_max": stats.disk_bytes_max,
         "moved_segments": stats.moved_segments, "relocation_memory_bytes": stats.relocation_memory_bytes,
         "quarantined_segments": quarantined(stats),
+        "readers": stats.readers.iter().map(reader_to_json).collect::<Vec<_>>(),
+        "running_collections": stats.running_collections.iter().map(collection_to_json).collect::<Vec<_>>(),
         "collections": stats.collections, "collected_segments": stats.collected_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
         "punched_segments": stats.punched_segments,
         "collected_records": stats.collected_records, "hidden_records": stats.hidden_records,
     })
+}
+
+fn reader_to_json(reader: &ReaderStats) -> Value {
+    json!({
+        "kind": reader.kind.to_string(), "name": reader.name, "sequence": reader.sequence,
+        "age_seconds": reader.age_seconds, "held_bytes": reader.held_bytes,
+        "held_alone_bytes": reader.held_alone_bytes,
+    })
+}
+
+fn collection_to_json(collection: &CollectionStats) -> Value {
+    json!({
+        "job": collection.job, "victims": collection.victims, "bytes": collection.bytes,
+        "live_bytes": collection.live_bytes, "bytes_done": collection.bytes_done,
+        "bytes_to_do": collection.bytes_to_do,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tamarack::{Db, IterOptions, Options};
+
+    use super::*;
+
+    /// Nobody else can have open what the program has, so it meets readers of its own alone.
+    #[test]
+    fn readers_are_shown_with_what_they_are_called() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let db = Db::open(directory.path(), Options::default()).expect("an empty directory");
+        let _snapshot = db.snapshot_named("nightly");
+        let _iter = db.iter(&IterOptions::default()).expect("nothing to read");
+        let stats = db.stats();
+        let text = summary(&stats);
+        assert!(text.contains("snapshot \"nightly\", ") && text.contains("  reader  "), "{text}");
+        assert!(text.contains("iterator, ") && text.contains("holds 0 B, 0 B of it alone"), "{text}");
+        let readers = to_json(&stats)["readers"].clone();
+        assert_eq!((&readers[0]["kind"], &readers[0]["name"]), (&json!("snapshot"), &json!("nightly")));
+        assert_eq!((&readers[1]["kind"], &readers[1]["name"]), (&json!("iterator"), &Value::Null));
+    }
 }

@@ -105,6 +105,8 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
         "hole_bytes",
         "disk_bytes_max",
         "quarantined_segments",
+        "readers",
+        "running_collections",
     ] {
         assert!(stats.get(field).is_some(), "{field} is missing in {stats}");
     }

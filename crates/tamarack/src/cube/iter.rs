@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::Cube;
-use super::state::ReadState;
+use super::readers::HeldState;
 use super::visible::{Entry, Payload, VisibleCursor};
 use crate::base::error::Result;
 use crate::base::sync::Arc;
@@ -40,7 +40,7 @@ struct Item {
 pub struct CubeIter {
     cube: Arc<Cube>,
     /// Keeps every memtable, table and segment that the entries come from.
-    state: Arc<ReadState>,
+    state: HeldState,
     cursor: VisibleCursor,
     verify: bool,
     direction: Direction,
@@ -53,7 +53,7 @@ pub struct CubeIter {
 }
 
 impl CubeIter {
-    pub(super) fn new(cube: Arc<Cube>, state: Arc<ReadState>, cursor: VisibleCursor, verify: bool) -> Self {
+    pub(super) fn new(cube: Arc<Cube>, state: HeldState, cursor: VisibleCursor, verify: bool) -> Self {
         Self {
             cube,
             state,

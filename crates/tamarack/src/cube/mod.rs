@@ -2,7 +2,7 @@
 //!
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
-//! reader holds, `read` looks keys up, `visible` and `iter` walk. Background: `maintain` seals segments, flushes
+//! reader holds, `read` looks keys up, `visible` and `iter` walk, `readers` lists who holds what. Background: `maintain` seals segments, flushes
 //! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
 
@@ -20,6 +20,7 @@ pub mod open;
 mod order;
 mod publish;
 pub mod read;
+pub mod readers;
 mod replay;
 pub mod snapshot;
 mod space;
@@ -54,6 +55,7 @@ use health::Health;
 use maintain::Maintenance;
 use order::CommitOrder;
 use publish::Publisher;
+use readers::Readers;
 use snapshot::Snapshots;
 use space::Hidden;
 use spare::Spare;
@@ -81,6 +83,7 @@ pub struct Cube {
     headroom: Headroom,
     current: Current,
     snapshots: Arc<Snapshots>,
+    readers: Arc<Readers>,
     maintenance: Maintenance,
     collector: Collector,
     hidden: Hidden,

@@ -145,6 +145,7 @@ impl Cube {
             leases: Leases::default(),
             spare: Spare::default(),
             snapshots: Arc::new(Snapshots::default()),
+            readers: Arc::default(),
             workers: shared.workers,
             blocks: shared.blocks,
             read_workers: Mutex::new(None),

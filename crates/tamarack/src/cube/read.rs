@@ -7,6 +7,7 @@ use arc_swap::Guard;
 
 use super::Cube;
 use super::iter::CubeIter;
+use super::readers::ReaderKind;
 use super::snapshot::HeldSequence;
 use super::state::ReadState;
 use super::visible::VisibleCursor;
@@ -119,12 +120,14 @@ impl Cube {
         cursors.extend(self.index.cursors(&state.version, settings.fill_cache));
         let merged = merge(self.keys.clone(), cursors);
         let cursor = VisibleCursor::new(merged, self.keys.clone(), sequence, start, end);
-        Ok(CubeIter::new(Arc::clone(self), state, cursor, settings.verify))
+        let now = self.env.clock.monotonic();
+        let held = self.readers.hold(ReaderKind::Iterator, state, sequence, now);
+        Ok(CubeIter::new(Arc::clone(self), held, cursor, settings.verify))
     }
 
-    /// Holds the present moment.
-    pub fn snapshot(&self) -> HeldSequence {
-        self.snapshots.take(&self.publisher, self.env.clock.monotonic())
+    /// Holds the present moment, under a name if there is one.
+    pub fn snapshot(&self, name: Option<&str>) -> HeldSequence {
+        self.snapshots.take(&self.publisher, self.env.clock.monotonic(), name)
     }
 
     /// Refuses a snapshot of another cube.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::publish::Publisher;
+use super::readers::{ReaderKind, ReaderStats};
 use crate::base::ids::Sequence;
 use crate::base::sync::{Arc, Mutex};
 
@@ -14,13 +15,20 @@ use crate::base::sync::{Arc, Mutex};
 /// newest versions, which it keeps, are the ones that the snapshot sees.
 #[derive(Debug, Default)]
 pub struct Snapshots {
-    live: Mutex<BTreeMap<Sequence, Holders>>,
+    live: Mutex<Live>,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    last: u64,
+    /// By moment, and by number, in the order in which they were taken.
+    held: BTreeMap<(Sequence, u64), Taken>,
 }
 
 #[derive(Debug)]
-struct Holders {
-    count: u64,
-    oldest: Duration,
+struct Taken {
+    at: Duration,
+    name: Option<Arc<str>>,
 }
 
 /// One moment, held until this is dropped.
@@ -28,9 +36,16 @@ struct Holders {
 pub struct HeldSequence {
     owner: Arc<Snapshots>,
     sequence: Sequence,
+    number: u64,
+    name: Option<Arc<str>>,
 }
 
 impl HeldSequence {
+    /// The name that it was taken under.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// The last operation that is seen at this moment.
     pub fn sequence(&self) -> Sequence {
         self.sequence
@@ -44,33 +59,56 @@ impl HeldSequence {
 
 impl Drop for HeldSequence {
     fn drop(&mut self) {
-        let mut live = self.owner.live.lock();
-        let holders = live.get_mut(&self.sequence).expect("a held sequence is in the list");
-        holders.count -= 1;
-        if holders.count == 0 {
-            live.remove(&self.sequence);
-        }
+        let gone = self.owner.live.lock().held.remove(&(self.sequence, self.number));
+        debug_assert!(gone.is_some(), "a held sequence is in the list");
     }
 }
 
 impl Snapshots {
     /// Holds the present moment. `now` is the monotonic time, for the age that `stats` shows.
-    pub fn take(self: &Arc<Self>, publisher: &Publisher, now: Duration) -> HeldSequence {
+    pub fn take(self: &Arc<Self>, publisher: &Publisher, now: Duration, name: Option<&str>) -> HeldSequence {
+        let name: Option<Arc<str>> = name.map(Arc::from);
+        let taken = Taken { at: now, name: name.clone() };
         let mut live = self.live.lock();
         let sequence = publisher.visible();
-        live.entry(sequence).or_insert(Holders { count: 0, oldest: now }).count += 1;
-        HeldSequence { owner: Arc::clone(self), sequence }
+        live.last += 1;
+        let number = live.last;
+        live.held.insert((sequence, number), taken);
+        drop(live);
+        HeldSequence { owner: Arc::clone(self), sequence, number, name }
     }
 
     /// Every held moment, ascending, without repeats.
     pub fn list(&self) -> Vec<Sequence> {
-        self.live.lock().keys().copied().collect()
+        let mut list: Vec<_> = self.live.lock().held.keys().map(|&(sequence, _)| sequence).collect();
+        list.dedup();
+        list
     }
 
-    /// How many snapshots are held, and when the oldest of them was taken.
-    pub fn summary(&self) -> (u64, Option<Duration>) {
+    /// How many snapshots are held, and the oldest of them, with its number, as it is at time `now`.
+    pub fn summary(&self, now: Duration) -> (u64, Option<(u64, ReaderStats)>) {
         let live = self.live.lock();
-        (live.values().map(|holders| holders.count).sum(), live.values().map(|holders| holders.oldest).min())
+        let oldest = live.held.iter().min_by_key(|&(&(_, number), taken)| (taken.at, number));
+        let oldest = oldest.map(|(key, taken)| (key.1, taken.stats(key.0, now)));
+        (live.held.len() as u64, oldest)
+    }
+
+    /// Every snapshot as it is at time `now`.
+    pub fn stats(&self, now: Duration) -> Vec<ReaderStats> {
+        let live = self.live.lock();
+        live.held.iter().map(|(&(sequence, _), taken)| taken.stats(sequence, now)).collect()
+    }
+}
+
+impl Taken {
+    fn stats(&self, sequence: Sequence, now: Duration) -> ReaderStats {
+        ReaderStats {
+            kind: ReaderKind::Snapshot,
+            name: self.name.as_deref().map(str::to_owned),
+            sequence: sequence.0,
+            age_seconds: now.saturating_sub(self.at).as_secs_f64(),
+            ..ReaderStats::default()
+        }
     }
 }
 
@@ -82,13 +120,20 @@ mod tests {
     fn a_moment_is_held_until_its_last_holder_is_gone() {
         let publisher = Publisher::new(Sequence(7));
         let snapshots = Arc::new(Snapshots::default());
-        let first = snapshots.take(&publisher, Duration::from_secs(1));
-        let second = snapshots.take(&publisher, Duration::from_secs(2));
+        let first = snapshots.take(&publisher, Duration::from_secs(1), Some("first"));
+        let second = snapshots.take(&publisher, Duration::from_secs(2), None);
         assert_eq!(snapshots.list(), [Sequence(7)]);
-        assert_eq!(snapshots.summary(), (2, Some(Duration::from_secs(1))));
+        let now = Duration::from_secs(5);
+        let (count, oldest) = snapshots.summary(now);
+        let (number, oldest) = oldest.expect("two are held");
+        assert_eq!((count, number, oldest.name.as_deref(), oldest.sequence), (2, 1, Some("first"), 7));
+        assert!((oldest.age_seconds - 4.0).abs() < f64::EPSILON);
+        assert_eq!(first.name(), Some("first"));
         drop(first);
         assert_eq!(snapshots.list(), [Sequence(7)]);
+        assert_eq!(snapshots.stats(now).iter().map(|held| &held.name).collect::<Vec<_>>(), [&None]);
         drop(second);
         assert!(snapshots.list().is_empty());
+        assert_eq!(snapshots.summary(now), (0, None));
     }
 }

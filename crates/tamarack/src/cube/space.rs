@@ -207,8 +207,13 @@ impl Cube {
             hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
             leaving,
             goal: (live as f64 * self.options.max_space_amplification) as u64,
-            slack: SLACK_SEGMENTS * self.options.segment_bytes_max,
+            slack: self.slack(),
         }
+    }
+
+    /// What the contract allows beyond the goal, in bytes.
+    pub(super) fn slack(&self) -> u64 {
+        SLACK_SEGMENTS * self.options.segment_bytes_max
     }
 
     /// Looks whether space is still exhausted.

@@ -52,6 +52,13 @@ pub struct ReadState {
 }
 
 impl ReadState {
+    /// The files that holding it keeps.
+    pub fn files(&self) -> impl Iterator<Item = FileName> {
+        let tables = self.version.tables().map(|(_, table)| FileName::Table(table.id));
+        let sealed = self.version.segments().sealed().map(|entry| FileName::Segment(entry.meta.id));
+        tables.chain(sealed).chain(self.unregistered.iter().map(|handle| handle.name()))
+    }
+
     /// Bytes of log whose operations are in memtables, where `log_bytes` were written since the cube was opened.
     pub fn unflushed_log_bytes(&self, log_bytes: u64) -> u64 {
         self.replayed_log_bytes + log_bytes.saturating_sub(self.flushed_log_bytes)

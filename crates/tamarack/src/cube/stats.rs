@@ -2,6 +2,7 @@
 
 use super::Cube;
 use super::collect::CollectionStats;
+use super::readers::{ReaderKind, ReaderStats};
 use crate::base::ids::SegmentId;
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
@@ -169,6 +170,8 @@ pub struct Stats {
     pub stalls: u64,
     /// For how long in all, in seconds.
     pub stall_seconds: f64,
+    /// Who reads at moments that have passed, oldest first: snapshots, iterators, checkpoints under way.
+    pub readers: Vec<ReaderStats>,
     /// Snapshots held.
     pub snapshots: u64,
     /// Age of the oldest, in seconds.
@@ -311,9 +314,9 @@ impl Cube {
         stats.syncs = self.durability.syncs();
         let (stalls, waited) = self.throttle.waited();
         (stats.stalls, stats.stall_seconds) = (stalls, waited.as_secs_f64());
-        let (snapshots, oldest) = self.snapshots.summary();
-        stats.snapshots = snapshots;
-        let age = oldest.map(|taken| self.env.clock.monotonic().saturating_sub(taken));
-        stats.oldest_snapshot_seconds = age.map(|age| age.as_secs_f64());
+        stats.readers = self.reader_stats();
+        let snapshots = || stats.readers.iter().filter(|reader| reader.kind == ReaderKind::Snapshot);
+        stats.snapshots = snapshots().count() as u64;
+        stats.oldest_snapshot_seconds = snapshots().map(|reader| reader.age_seconds).next();
     }
 }

@@ -70,6 +70,13 @@ pub struct Snapshot {
     held: Arc<HeldSequence>,
 }
 
+impl Snapshot {
+    /// The name given to [`Db::snapshot_named`].
+    pub fn name(&self) -> Option<&str> {
+        self.held.name()
+    }
+}
+
 /// How a read is done.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -271,7 +278,22 @@ impl Db {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { held: Arc::new(self.inner.cube.snapshot()) }
+        Snapshot { held: Arc::new(self.inner.cube.snapshot(None)) }
+    }
+
+    /// Like [`snapshot`](Self::snapshot), with a name by which [`Stats::readers`](crate::Stats::readers) and warnings
+    /// call it, so that one that was forgotten can be found. Names mean nothing else, and need not differ.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// let nightly = db.snapshot_named("nightly backup");
+    /// assert_eq!(nightly.name(), Some("nightly backup"));
+    /// assert_eq!(db.stats().readers[0].name.as_deref(), Some("nightly backup"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot_named(&self, name: &str) -> Snapshot {
+        Snapshot { held: Arc::new(self.inner.cube.snapshot(Some(name))) }
     }
 
     /// An iterator over a range. It sees one moment, however long it lives, and stands nowhere until a seek.

@@ -27,6 +27,7 @@ mod target;
 use std::path::Path;
 
 use super::Cube;
+use super::readers::ReaderKind;
 use super::state::ReadState;
 use crate::base::error::Result;
 use crate::base::ids::{LogPosition, SegmentId};
@@ -59,6 +60,9 @@ impl Cube {
         // I-12: no hole is punched into a file that is about to be shared.
         let _sharing = self.index.files().begin_sharing();
         let state = self.current.load();
+        let sequence = state.version.numbers().last_sequence;
+        let now = self.env.clock.monotonic();
+        let state = self.readers.hold(ReaderKind::Checkpoint, state, sequence, now);
         let version = &state.version;
         for (_, table) in version.tables() {
             target.share(&self.directory, FileName::Table(table.id), table.file_bytes)?;

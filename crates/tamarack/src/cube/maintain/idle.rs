@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use super::super::Cube;
+use super::super::readers::ReaderStats;
 use super::super::space::{Demand, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
@@ -24,6 +25,9 @@ const SURFACE_PART_OF_SLACK: u64 = 8;
 /// A snapshot that is held for longer while space is wanted is worth a warning.
 const SNAPSHOT_OLD: Duration = Duration::from_secs(3600);
 
+/// An iterator that holds more than the slack for longer is worth one, too.
+const READER_OLD: Duration = Duration::from_secs(60);
+
 /// What the thread remembers.
 #[derive(Debug, Default)]
 struct Watch {
@@ -31,7 +35,10 @@ struct Watch {
     since: Duration,
     /// Since when readers have held more than there is alive.
     exhausted_since: Option<Duration>,
-    warned: bool,
+    /// The number of the snapshot that was told of.
+    warned_of_snapshot: Option<u64>,
+    /// The number of the reader that was told of.
+    warned_of_reader: Option<u64>,
 }
 
 /// Lets whoever closes a cube wait until the thread has let go of it. Lock rank: a leaf.
@@ -107,9 +114,11 @@ impl Cube {
         if self.index.files().has_unpunched() {
             self.punch_holes(false);
         }
+        self.warn_of_reader(now, watch);
         if log_bytes != watch.log_bytes || watch.since.is_zero() {
             (watch.log_bytes, watch.since) = (log_bytes, now);
             self.schedule();
+            self.warn_of_old_snapshot(now, watch, Demand::Busy);
             return;
         }
         if now.saturating_sub(watch.since) < IDLE_AFTER || self.options.gc == GcPolicy::Off {
@@ -132,8 +141,8 @@ impl Cube {
         if space.is_over_goal(Demand::Idle) {
             // A checkpoint may be gone that shared their files.
             self.punch_holes(true);
-            self.warn_of_old_snapshot(now, watch);
         }
+        self.warn_of_old_snapshot(now, watch, Demand::Idle);
     }
 
     /// Readers that hold on to files for long take the disk's space from everybody.
@@ -159,18 +168,52 @@ impl Cube {
         }
     }
 
-    fn warn_of_old_snapshot(&self, now: Duration, watch: &mut Watch) {
-        let (count, oldest) = self.snapshots.summary();
-        let Some(age) = oldest.map(|taken| now.saturating_sub(taken)).filter(|&age| age > SNAPSHOT_OLD)
+    /// Tells of the oldest snapshot, once, if it is old and space is wanted.
+    fn warn_of_old_snapshot(&self, now: Duration, watch: &mut Watch, demand: Demand) {
+        let (count, oldest) = self.snapshots.summary(now);
+        let Some((number, oldest)) =
+            oldest.filter(|(_, oldest)| oldest.age_seconds > SNAPSHOT_OLD.as_secs_f64())
         else {
-            watch.warned = false;
             return;
         };
-        if !std::mem::replace(&mut watch.warned, true) {
+        let told = watch.warned_of_snapshot == Some(number) || self.options.gc == GcPolicy::Off;
+        if !told && self.space().is_over_goal(demand) {
+            watch.warned_of_snapshot = Some(number);
             self.health.warn(format!(
-                "space is wanted, and the oldest of {count} snapshots has been held for {} s: drop it if it is not needed",
-                age.as_secs()
+                "space is wanted, and {}, the oldest of {count} held, has been there for {:.0} s: drop it if it is not \
+                 needed",
+                described(&oldest),
+                oldest.age_seconds
             ));
         }
     }
+
+    /// Tells of a reader, once, that has held more in files than the slack for some time. Writers are not idle then.
+    fn warn_of_reader(&self, now: Duration, watch: &mut Watch) {
+        let files = self.index.files();
+        let slack = self.slack();
+        if files.leaving_bytes() <= slack {
+            return;
+        }
+        let forgotten = |(_, reader): &(u64, ReaderStats)| {
+            reader.age_seconds > READER_OLD.as_secs_f64() && reader.held_bytes > slack
+        };
+        let oldest = self.readers.list(now, &files.leaving()).into_iter().find(forgotten);
+        let Some((number, reader)) = oldest else { return };
+        if watch.warned_of_reader.replace(number) != Some(number) {
+            self.health.warn(format!(
+                "{} has been there for {:.0} s and keeps {} bytes in files that the present does not need: drop it if it \
+                 is not needed",
+                described(&reader),
+                reader.age_seconds,
+                reader.held_bytes
+            ));
+        }
+    }
+}
+
+/// What a reader is called in a warning.
+fn described(reader: &ReaderStats) -> String {
+    let name = reader.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default();
+    format!("the {}{name} at sequence {}", reader.kind, reader.sequence)
 }

@@ -42,6 +42,8 @@ pub struct Files {
     block_bytes: u64,
     /// Parts of segments that nobody can reach.
     pub(super) holes: Holes,
+    /// The same by file. Rank: innermost, as above.
+    leaving: Mutex<HashMap<FileName, u64>>,
 }
 
 /// Where the file system does not tell. Punching more or less than whole blocks frees less, and does no harm.
@@ -66,6 +68,7 @@ impl Files {
             leaving_bytes: AtomicU64::new(0),
             block_bytes,
             holes: Holes::default(),
+            leaving: Mutex::default(),
         })
     }
 
@@ -102,6 +105,11 @@ impl Files {
     /// Bytes of files, or of parts of them, that are removed once the readers that hold them are gone.
     pub fn leaving_bytes(&self) -> u64 {
         self.leaving_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Those files and their bytes.
+    pub fn leaving(&self) -> HashMap<FileName, u64> {
+        self.leaving.lock().clone()
     }
 
     /// A handle of the table file `id`. The caller makes one per table and shares it.
@@ -190,6 +198,7 @@ impl FileHandle {
             let bytes = bytes + unpunched;
             self.bytes.store(bytes, Ordering::Relaxed);
             self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.files.leaving.lock().insert(self.name, bytes);
         }
     }
 
@@ -231,6 +240,7 @@ impl Drop for FileHandle {
         // I-06: the last holder is gone, so nobody can reach the file.
         if obsolete {
             self.files.remove(self.name);
+            self.files.leaving.lock().remove(&self.name);
             self.files.leaving_bytes.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
@@ -255,12 +265,14 @@ mod tests {
         let reader = gone.clone();
         gone.mark_obsolete(5);
         assert_eq!(files.leaving_bytes(), 5);
+        assert_eq!(files.leaving(), HashMap::from([(FileName::Table(TableId(2)), 5)]));
         drop((kept, gone));
         assert_eq!(fs.names("cube"), ["000001.table", "000002.table"]);
         drop(reader);
         assert_eq!(fs.names("cube"), ["000001.table"]);
         assert_eq!(recorded.removed(), ["000002.table"]);
         assert_eq!(files.leaving_bytes(), 0);
+        assert!(files.leaving().is_empty());
     }
 
     /// I-06, for a part of a file, and with that I-12.
