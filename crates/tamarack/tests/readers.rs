@@ -121,3 +121,50 @@ fn a_checkpoint_under_way_is_a_reader() {
     fill(&db, &mut model, 0..KEYS, 2);
     assert_holds(&db, &model, "copied");
 }
+
+/// About what the values of so many keys take in the log.
+fn value_bytes(numbers: usize) -> u64 {
+    let record = 24 + common::garbage::key(0).len() + common::garbage::value(0, 0).len();
+    (numbers * record) as u64
+}
+
+#[test]
+fn what_snapshots_keep_is_what_they_alone_see() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &quiet()).unwrap();
+    let mut model = Content::new();
+    fill(&db, &mut model, 0..KEYS, 0);
+    compact(&db);
+    let first = db.snapshot_named("first");
+    assert_eq!(held(&db), [(0, 0)], "the present needs all there is");
+    fill(&db, &mut model, 0..KEYS / 2, 1);
+    assert_eq!(held(&db), [(0, 0)], "it is not known yet");
+    // Known from one table and the next, then from one table.
+    for step in [Db::flush, |db: &Db| db.compact_range(None, None)] {
+        step(&db).unwrap();
+        let half = value_bytes(KEYS / 2);
+        assert_eq!(held(&db), [(half, half)]);
+    }
+    let second = db.snapshot();
+    assert_eq!(held(&db)[1], (0, 0));
+    // Of these, the first sees the values of round 0, the second those of round 1 or 0.
+    delete(&db, &mut model, KEYS / 4..KEYS * 3 / 4);
+    for step in [Db::flush, |db: &Db| db.compact_range(None, None)] {
+        step(&db).unwrap();
+        let (quarter, half) = (value_bytes(KEYS / 4), value_bytes(KEYS / 2));
+        assert_eq!(held(&db), [(half + quarter, half), (half, quarter)]);
+    }
+    let before = db.stats().live_bytes;
+    drop(first);
+    assert_eq!(held(&db), [(value_bytes(KEYS / 2), value_bytes(KEYS / 2))], "what both saw is now for one");
+    drop(second);
+    assert_eq!(held(&db), []);
+    // A compaction that has something to do finds that nobody needs them.
+    fill(&db, &mut model, 0..KEYS, 2);
+    compact(&db);
+    let third = db.snapshot();
+    assert_eq!(held(&db), [(0, 0)]);
+    assert!(db.stats().live_bytes < before, "{} of {before}", db.stats().live_bytes);
+    drop(third);
+    assert_holds(&db, &model, "all snapshots are gone");
+}

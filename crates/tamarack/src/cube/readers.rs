@@ -51,10 +51,12 @@ pub struct ReaderStats {
     pub sequence: u64,
     /// For how long it has been there, in seconds.
     pub age_seconds: f64,
-    /// Bytes of files that it needs and the present does not, whoever else needs them. Iterators and checkpoints keep
-    /// the files they began with.
+    /// Bytes on disk that it needs and the present does not, whoever else needs them. Iterators and checkpoints keep
+    /// the files they began with. A snapshot keeps the entries and values that it sees and that have been overwritten or
+    /// deleted since, as far as memtables have been flushed; estimated where newer and older versions are in
+    /// different tables. They count as live until it is dropped, and go with compactions and garbage collection then.
     pub held_bytes: u64,
-    /// Those of them that no other reader needs: what dropping it gives back.
+    /// Those of them that no other snapshot, or no other iterator or checkpoint, needs.
     pub held_alone_bytes: u64,
 }
 
@@ -158,7 +160,8 @@ impl Cube {
         let leaving = self.index.files().leaving();
         let mut all: Vec<_> =
             self.readers.list(now, &leaving).into_iter().map(|(_, reader)| reader).collect();
-        all.extend(self.snapshots.stats(now));
+        let snapshots = self.snapshots.stats(now, &self.held_for_snapshots());
+        all.extend(snapshots.into_iter().map(|(_, snapshot)| snapshot));
         all.sort_by(|left, right| right.age_seconds.total_cmp(&left.age_seconds));
         all
     }

@@ -7,6 +7,7 @@ use super::publish::Publisher;
 use super::readers::{ReaderKind, ReaderStats};
 use crate::base::ids::Sequence;
 use crate::base::sync::{Arc, Mutex};
+use crate::index::version::HeldBytes;
 
 /// The snapshots of one cube. Lock rank: a leaf.
 ///
@@ -93,10 +94,28 @@ impl Snapshots {
         (live.held.len() as u64, oldest)
     }
 
-    /// Every snapshot as it is at time `now`.
-    pub fn stats(&self, now: Duration) -> Vec<ReaderStats> {
+    /// Every snapshot, with its number, as it is at time `now`; `held` is what is kept for snapshots alone.
+    pub fn stats(&self, now: Duration, held: &HeldBytes) -> Vec<(u64, ReaderStats)> {
         let live = self.live.lock();
-        live.held.iter().map(|(&(sequence, _), taken)| taken.stats(sequence, now)).collect()
+        let stats = |(&(sequence, number), taken): (&(Sequence, u64), &Taken)| {
+            let (held_bytes, held_alone_bytes) = live.share(sequence, held);
+            (number, ReaderStats { held_bytes, held_alone_bytes, ..taken.stats(sequence, now) })
+        };
+        live.held.iter().map(stats).collect()
+    }
+}
+
+impl Live {
+    /// How much of `held` a snapshot at `sequence` sees, and how much no other.
+    fn share(&self, sequence: Sequence, held: &HeldBytes) -> (u64, u64) {
+        let (mut all, mut alone) = (0, 0);
+        let seen = held.iter().filter(|&(&(first, last), _)| (first..=last).contains(&sequence));
+        for (&(first, last), &bytes) in seen {
+            all += bytes;
+            let others = self.held.range((first, 0)..=(last, u64::MAX)).nth(1).is_some();
+            alone += if others { 0 } else { bytes };
+        }
+        (all, alone)
     }
 }
 
@@ -131,9 +150,35 @@ mod tests {
         assert_eq!(first.name(), Some("first"));
         drop(first);
         assert_eq!(snapshots.list(), [Sequence(7)]);
-        assert_eq!(snapshots.stats(now).iter().map(|held| &held.name).collect::<Vec<_>>(), [&None]);
+        let left = snapshots.stats(now, &HeldBytes::new());
+        assert_eq!(left.iter().map(|(number, held)| (*number, &held.name)).collect::<Vec<_>>(), [(2, &None)]);
         drop(second);
         assert!(snapshots.list().is_empty());
         assert_eq!(snapshots.summary(now), (0, None));
+    }
+    #[test]
+    fn what_is_kept_is_shared_by_those_who_see_it() {
+        let snapshots = Arc::new(Snapshots::default());
+        let take = |sequence| snapshots.take(&Publisher::new(Sequence(sequence)), Duration::ZERO, None);
+        let mut all = vec![take(10), take(20), take(20), take(30)];
+        let range = |first, last| (Sequence(first), Sequence(last));
+        let held = HeldBytes::from([
+            (range(10, 10), 1),
+            (range(10, 20), 10),
+            (range(10, 30), 100),
+            (range(20, 20), 1000),
+            (range(30, 30), 10_000),
+            // Kept for one that is gone.
+            (range(15, 15), 100_000),
+        ]);
+        let shares = || -> Vec<_> {
+            let stats = snapshots.stats(Duration::ZERO, &held).into_iter();
+            stats.map(|(_, held)| (held.held_bytes, held.held_alone_bytes)).collect()
+        };
+        assert_eq!(shares(), [(111, 1), (1110, 0), (1110, 0), (10_100, 10_000)]);
+        all.remove(1);
+        assert_eq!(shares(), [(111, 1), (1110, 1000), (10_100, 10_000)]);
+        all.remove(0);
+        assert_eq!(shares(), [(1110, 1010), (10_100, 10_000)]);
     }
 }

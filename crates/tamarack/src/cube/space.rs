@@ -17,7 +17,8 @@ use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, Mutex};
-use crate::index::version::{SegmentEntry, TableMeta, Version};
+use crate::index::Estimate;
+use crate::index::version::{HeldBytes, SegmentEntry, TableMeta, Version};
 use crate::vlog::format::RECORD_HEADER_BYTES;
 
 /// The slack, in full segments. A quarter of it is for space that is taken but not used (the active segment, the one
@@ -113,6 +114,8 @@ pub struct Hidden {
 struct Estimates {
     /// By table, the bytes of records that it hides in each segment.
     tables: HashMap<TableId, BTreeMap<SegmentId, u64>>,
+    /// By table, what it hides from all but snapshots.
+    held: HashMap<TableId, HeldBytes>,
     /// By cold segment, the first table that did not exist when it was written: it holds nothing that older ones hide.
     collected: HashMap<SegmentId, TableId>,
     /// Bytes that a byte of log hides, as last seen.
@@ -267,9 +270,11 @@ impl Cube {
                 continue;
             }
             let hidden = self.index.estimate_hidden(&version, *level, table, &snapshots, &*lease);
-            let hidden = hidden.unwrap_or_default();
+            let Estimate { hidden, held } = hidden.unwrap_or_default();
             by_level0 += if *level == 0 { hidden.values().sum::<u64>() } else { 0 };
-            self.hidden.known.lock().tables.insert(table.id, hidden);
+            let mut known = self.hidden.known.lock();
+            known.tables.insert(table.id, hidden);
+            known.held.insert(table.id, held);
         }
         by_level0
     }
@@ -293,7 +298,24 @@ impl Cube {
         let present: HashSet<_> = version.tables().map(|(_, table)| table.id).collect();
         let mut estimates = self.hidden.known.lock();
         estimates.tables.retain(|id, _| present.contains(id));
+        estimates.held.retain(|id, _| present.contains(id));
         estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
+    }
+
+    /// What is kept for snapshots alone: what the tables of the present version have in them, and about what they hide in
+    /// each other. What only memtables hide is not known yet.
+    pub(super) fn held_for_snapshots(&self) -> HeldBytes {
+        let version = self.index.version();
+        let estimates = self.hidden.known.lock();
+        let mut sum = HeldBytes::new();
+        for (_, table) in version.tables() {
+            for (&snapshots, &bytes) in
+                table.held.iter().chain(estimates.held.get(&table.id).into_iter().flatten())
+            {
+                *sum.entry(snapshots).or_default() += bytes;
+            }
+        }
+        sum
     }
 
     /// Bytes of log that a byte written lately has hidden.

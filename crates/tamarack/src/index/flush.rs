@@ -30,7 +30,7 @@ pub fn flush(
     cursor.seek_to_first()?;
     while cursor.valid() {
         if decider.decide(cursor.key(), |_| false) == Decision::Keep {
-            output.add(cursor.key(), cursor.payload())?;
+            output.add(cursor.key(), cursor.payload(), decider.held_for())?;
         }
         cursor.next()?;
     }

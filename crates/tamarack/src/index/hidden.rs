@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence, TableId};
-use crate::base::keys::{split_internal_key, trailer_sequence};
+use crate::base::keys::{self, split_internal_key, trailer_sequence};
 use crate::base::limits::LEVELS;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
@@ -15,7 +15,7 @@ use super::compact::stripe;
 use super::cursor::Cursor;
 use super::open::Index;
 use super::table::reader::{TablePayload, TableReader};
-use super::version::{TableMeta, Version, overlapping};
+use super::version::{HeldBytes, TableMeta, Version, overlapping};
 
 /// Where newer versions of an entry's key can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,13 +77,41 @@ fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -
     })
 }
 
+/// About what a table hides in older ones: records that garbage collection may leave behind, by segment, and what only
+/// snapshots see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// Bytes of log records that no reader can see any more.
+    pub hidden: BTreeMap<SegmentId, u64>,
+    /// Bytes of entries, and of records to which they point, that snapshots still see.
+    pub held: HeldBytes,
+}
+
+impl Estimate {
+    fn scale(&mut self, entries: u64, sampled: u64) {
+        let scale = |bytes: &mut u64| {
+            *bytes = (u128::from(*bytes) * u128::from(entries) / u128::from(sampled.max(1))) as u64;
+        };
+        self.hidden.values_mut().for_each(scale);
+        self.held.values_mut().for_each(scale);
+    }
+}
+
+/// What an entry of a table has below it.
+enum Below {
+    /// A record that nobody can see any more.
+    Hidden(ValuePointer),
+    /// An entry of so many bytes that only the snapshots from the first to the last can see.
+    Held((Sequence, Sequence), u64),
+}
+
 /// Keys that are sampled of a table, at least, if it has so many.
 const SAMPLES: u64 = 2048;
 
 impl Index {
     /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`,
-    /// which is in it or will be, hides from every reader: some of its keys are looked up in the tables below it. Records that garbage collection
-    /// has left behind do not count any more; `relocate` knows them.
+    /// which is in it or will be, hides from every reader, or from all but snapshots: some of its keys are looked up in
+    /// the tables below it. Records that garbage collection has left behind do not count any more; `relocate` knows them.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
@@ -94,46 +122,58 @@ impl Index {
         table: &TableMeta,
         snapshots: &[Sequence],
         relocate: &dyn Relocate,
-    ) -> Result<BTreeMap<SegmentId, u64>> {
+    ) -> Result<Estimate> {
         let reader = self.tables.get(table.id)?;
         let mut cursor = TableReader::cursor(&reader, false);
         let mut sampled = 0_u64;
-        let mut hidden: BTreeMap<SegmentId, u64> = BTreeMap::new();
+        let mut estimate = Estimate::default();
         let distance = (table.entries / SAMPLES).max(1);
         cursor.seek_to_first()?;
         for entry in 0_u64.. {
             if !cursor.valid() {
                 break;
             }
-            if entry % distance == 0 {
-                sampled += 1;
-                let (user_key, trailer) =
-                    split_internal_key(cursor.key()).expect("cursors refuse keys without a trailer");
-                let sequence = trailer_sequence(trailer);
-                let hides = self.hidden_below(version, (level, table.id), user_key, sequence, snapshots)?;
-                if let Some(pointer) = hides
-                    && is_there(version, pointer, relocate)
-                {
-                    let record = self.options.table.record_overhead + user_key.len() as u64;
-                    *hidden.entry(pointer.segment).or_default() += record + u64::from(pointer.stored_len);
-                }
+            if entry % distance > 0 {
+                cursor.next()?;
+                continue;
             }
+            sampled += 1;
+            let internal_key = cursor.key().to_vec();
+            let (user_key, trailer) =
+                split_internal_key(&internal_key).expect("cursors refuse keys without a trailer");
             cursor.next()?;
+            if cursor.valid() && version.order().compare_user(keys::user_key(cursor.key()), user_key).is_eq()
+            {
+                // What lies below is hidden by the older version that follows.
+                continue;
+            }
+            let sequence = trailer_sequence(trailer);
+            match self.below(version, (level, table.id), user_key, sequence, snapshots)? {
+                Some(Below::Hidden(pointer)) if is_there(version, pointer, relocate) => {
+                    let bytes = self.record_bytes(user_key, pointer);
+                    *estimate.hidden.entry(pointer.segment).or_default() += bytes;
+                }
+                Some(Below::Held(snapshots, bytes)) => *estimate.held.entry(snapshots).or_default() += bytes,
+                Some(Below::Hidden(_)) | None => {}
+            }
         }
-        let scale = |bytes: u64| u128::from(bytes) * u128::from(table.entries) / u128::from(sampled.max(1));
-        hidden.values_mut().for_each(|bytes| *bytes = scale(*bytes) as u64);
-        Ok(hidden)
+        estimate.scale(table.entries, sampled);
+        Ok(estimate)
     }
 
-    /// The pointer that the entry of `user_key` in a table hides in older ones, if there is one.
-    fn hidden_below(
+    fn record_bytes(&self, user_key: &[u8], pointer: ValuePointer) -> u64 {
+        self.options.table.record_overhead + user_key.len() as u64 + u64::from(pointer.stored_len)
+    }
+
+    /// What the entry of `user_key` in a table hides in older ones, if there is anything.
+    fn below(
         &self,
         version: &Version,
         (level, table): (u8, TableId),
         user_key: &[u8],
         sequence: Sequence,
         snapshots: &[Sequence],
-    ) -> Result<Option<ValuePointer>> {
+    ) -> Result<Option<Below>> {
         let order = version.order();
         let newer = version.level(0).iter().position(|newer| newer.id == table).map_or(0, |place| place + 1);
         let level0 = version.level(0)[newer..].iter().take_while(|_| level == 0);
@@ -142,10 +182,17 @@ impl Index {
         });
         for older in level0.chain(deeper).filter(|older| older.locate(order, user_key).is_eq()) {
             let Some(entry) = self.tables.get(older.id)?.get(user_key, sequence, true)? else { continue };
-            let seen = stripe(snapshots, entry.sequence) != stripe(snapshots, sequence);
-            return Ok(match entry.payload {
-                TablePayload::Pointer(pointer) if !seen => Some(pointer),
-                _ => None,
+            let seeing = &snapshots[stripe(snapshots, entry.sequence)..stripe(snapshots, sequence)];
+            let held = seeing.first().copied().zip(seeing.last().copied());
+            return Ok(match (entry.payload, held) {
+                (TablePayload::Pointer(pointer), None) => Some(Below::Hidden(pointer)),
+                (TablePayload::Pointer(pointer), Some(snapshots)) => {
+                    Some(Below::Held(snapshots, self.record_bytes(user_key, pointer)))
+                }
+                (TablePayload::Inline(value), Some(snapshots)) => {
+                    Some(Below::Held(snapshots, (user_key.len() + value.as_ref().len()) as u64))
+                }
+                (TablePayload::Inline(_), None) | (TablePayload::Delete, _) => None,
             });
         }
         Ok(None)

@@ -34,6 +34,7 @@ pub mod testing;
 mod tests;
 
 pub use collect::{Collection, Reference};
+pub use hidden::Estimate;
 pub use hidden_among::Pointing;
 pub use maintain::{Compaction, ManualTurn};
 pub use open::{Index, IndexOptions};

@@ -7,13 +7,15 @@
 use std::path::PathBuf;
 
 use crate::base::error::{Error, Result};
-use crate::base::ids::TableId;
+use crate::base::ids::{Sequence, TableId};
+use crate::base::keys::{EntryKind, split_internal_key, trailer_kind};
 use crate::base::names::FileName;
+use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 
 use super::table::TableOptions;
 use super::table::builder::{TableBuilder, TableSummary};
-use super::version::{FileHandle, Files, TableMeta};
+use super::version::{FileHandle, Files, HeldBytes, TableMeta};
 
 /// Where new tables go. Cheap to clone; clones share the counter of ids.
 #[derive(Debug, Clone)]
@@ -51,13 +53,14 @@ impl Destination {
         let path = handle.path();
         let file = self.files.fs().create_new(&path).map_err(|error| Error::io("create", &path, error))?;
         let builder = TableBuilder::new(file, path, id, &self.options);
-        Ok(OpenTable { builder, handle })
+        Ok(OpenTable { builder, held: HeldBytes::new(), handle })
     }
 }
 
 #[derive(Debug)]
 struct OpenTable {
     builder: TableBuilder,
+    held: HeldBytes,
     handle: Arc<FileHandle>,
 }
 
@@ -75,12 +78,22 @@ impl Output {
         Self { destination, open: None, finished: Vec::new() }
     }
 
-    /// Adds an entry behind all others to the open table, or to a new one if none is open.
-    pub fn add(&mut self, internal_key: &[u8], payload: &[u8]) -> Result<()> {
+    /// Adds an entry behind all others to the open table, or to a new one if none is open. `held` is the first and the
+    /// last of the snapshots for which alone it is kept.
+    pub fn add(
+        &mut self,
+        internal_key: &[u8],
+        payload: &[u8],
+        held: Option<(Sequence, Sequence)>,
+    ) -> Result<()> {
         let open = match &mut self.open {
             Some(open) => open,
             None => self.open.insert(self.destination.start_table()?),
         };
+        if let Some(snapshots) = held {
+            let bytes = stored_bytes(internal_key, payload, self.destination.options.record_overhead);
+            *open.held.entry(snapshots).or_default() += bytes;
+        }
         open.builder.add(internal_key, payload)
     }
 
@@ -91,10 +104,10 @@ impl Output {
 
     /// Finishes the open table, if there is one. The next entry starts another.
     pub fn cut(&mut self) -> Result<()> {
-        if let Some(OpenTable { builder, handle }) = self.open.take() {
+        if let Some(OpenTable { builder, held, handle }) = self.open.take() {
             // Until the table is whole, leaving this function early must remove its file.
             let summary = builder.finish().inspect_err(|_| handle.mark_obsolete(0))?;
-            self.finished.push(Arc::new(table_meta(summary, handle)));
+            self.finished.push(Arc::new(table_meta(summary, held, handle)));
         }
         Ok(())
     }
@@ -120,7 +133,17 @@ pub fn discard(tables: &[Arc<TableMeta>]) {
     tables.iter().for_each(|table| table.handle.mark_obsolete(table.file_bytes));
 }
 
-fn table_meta(summary: TableSummary, handle: Arc<FileHandle>) -> TableMeta {
+/// Bytes that an entry takes, in the log if it points there, else in a table.
+fn stored_bytes(internal_key: &[u8], payload: &[u8], record_overhead: u64) -> u64 {
+    let (key, trailer) =
+        split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
+    let pointer = (trailer_kind(trailer) == Some(EntryKind::Pointer))
+        .then(|| ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers"));
+    let inline = (internal_key.len() + payload.len()) as u64;
+    pointer.map_or(inline, |pointer| record_overhead + key.len() as u64 + u64::from(pointer.stored_len))
+}
+
+fn table_meta(summary: TableSummary, held: HeldBytes, handle: Arc<FileHandle>) -> TableMeta {
     TableMeta {
         id: summary.id,
         file_bytes: summary.file_bytes,
@@ -132,6 +155,7 @@ fn table_meta(summary: TableSummary, handle: Arc<FileHandle>) -> TableMeta {
         sequences: summary.sequences,
         referenced_value_bytes: summary.references.iter().map(|reference| reference.bytes).sum(),
         references: summary.references,
+        held,
         handle,
     }
 }

@@ -168,22 +168,26 @@ impl Cube {
         }
     }
 
-    /// Tells of the oldest snapshot, once, if it is old and space is wanted.
+    /// Tells of the oldest snapshot, once, if it is old and space is wanted, or more than the slack kept for it: what
+    /// snapshots see counts as live, so that space may not seem to be wanted.
     fn warn_of_old_snapshot(&self, now: Duration, watch: &mut Watch, demand: Demand) {
         let (count, oldest) = self.snapshots.summary(now);
-        let Some((number, oldest)) =
-            oldest.filter(|(_, oldest)| oldest.age_seconds > SNAPSHOT_OLD.as_secs_f64())
-        else {
+        let old = |(_, oldest): &(u64, ReaderStats)| oldest.age_seconds > SNAPSHOT_OLD.as_secs_f64();
+        let Some((number, _)) = oldest.filter(old) else { return };
+        if watch.warned_of_snapshot == Some(number) {
             return;
-        };
-        let told = watch.warned_of_snapshot == Some(number) || self.options.gc == GcPolicy::Off;
-        if !told && self.space().is_over_goal(demand) {
+        }
+        let mut stats = self.snapshots.stats(now, &self.held_for_snapshots()).into_iter();
+        let Some((_, oldest)) = stats.find(|(found, _)| *found == number) else { return };
+        let wanted = self.options.gc != GcPolicy::Off && self.space().is_over_goal(demand);
+        if wanted || oldest.held_bytes > self.slack() {
             watch.warned_of_snapshot = Some(number);
             self.health.warn(format!(
-                "space is wanted, and {}, the oldest of {count} held, has been there for {:.0} s: drop it if it is not \
-                 needed",
+                "{}, the oldest of {count}, has been there for {:.0} s and keeps {} bytes that the present does not need, \
+                 while space is wanted: drop it if it is not needed",
                 described(&oldest),
-                oldest.age_seconds
+                oldest.age_seconds,
+                oldest.held_bytes
             ));
         }
     }

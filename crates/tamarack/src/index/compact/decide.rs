@@ -50,13 +50,15 @@ pub struct Decider<'a> {
     user_key: Vec<u8>,
     /// The stripe of the entry before, if it was a version of `user_key`.
     newer: Option<usize>,
+    /// The stripe of the last entry, and that of the next newer version of its key.
+    last: (usize, Option<usize>),
 }
 
 impl<'a> Decider<'a> {
     /// For a merge in `order` with the snapshots held when it began, sorted.
     pub fn new(order: &'a KeyOrder, snapshots: &'a [Sequence]) -> Self {
         debug_assert!(snapshots.is_sorted());
-        Self { order, snapshots, user_key: Vec::new(), newer: None }
+        Self { order, snapshots, user_key: Vec::new(), newer: None, last: (0, None) }
     }
 
     /// Decides on the next entry. `nothing_older_outside` is asked about its user key, and only for deletions.
@@ -77,8 +79,17 @@ impl<'a> Decider<'a> {
         }
         let stripe = stripe(self.snapshots, trailer_sequence(trailer));
         let decision = decide(self.newer, stripe, kind, || nothing_older_outside(user_key));
-        self.newer = Some(stripe);
+        self.last = (stripe, self.newer.replace(stripe));
         decision
+    }
+
+    /// The first and the last of the snapshots that see the last entry that was decided on, if it is kept and a newer
+    /// version hides it from everybody else.
+    pub fn held_for(&self) -> Option<(Sequence, Sequence)> {
+        let (stripe, newer) = self.last;
+        // They lie from the entry to before the newer version.
+        let seeing = self.snapshots.get(stripe..newer?)?;
+        Some((*seeing.first()?, *seeing.last()?))
     }
 
     /// Whether `user_key` is the one of the entry before.

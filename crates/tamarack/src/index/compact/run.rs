@@ -173,7 +173,7 @@ impl CompactionJob {
                         output.cut()?;
                         overlap.restart();
                     }
-                    output.add(cursor.key(), &payload)?;
+                    output.add(cursor.key(), &payload, decider.held_for())?;
                 }
                 Decision::Shadowed => stats.shadowed += 1,
                 Decision::Vanished => stats.vanished += 1,

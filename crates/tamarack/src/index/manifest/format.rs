@@ -12,7 +12,7 @@ use crate::base::pointer::ValuePointer;
 use crate::base::segment::{SegmentMeta, SegmentMove, SegmentReference};
 use crate::base::sync::Arc;
 
-use super::super::version::{Files, TableMeta, VersionEdit};
+use super::super::version::{Files, HeldBytes, TableMeta, VersionEdit};
 
 /// The first bytes of every manifest.
 pub const MAGIC: [u8; 8] = *b"TMRKMANI";
@@ -322,6 +322,7 @@ fn take_table(input: &mut &[u8], files: &Arc<Files>) -> Option<TableMeta> {
         sequences,
         references,
         referenced_value_bytes,
+        held: HeldBytes::new(),
         handle,
     })
 }

@@ -30,7 +30,7 @@ pub use files::{FileHandle, FileObserver, Files};
 #[cfg(test)]
 use segments::MovedEntry;
 pub use segments::{Liveness, SegmentEntry, SegmentMap};
-pub use table_meta::{TableMeta, overlapping};
+pub use table_meta::{HeldBytes, TableMeta, overlapping};
 
 use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence, TableId};
 use crate::base::keys::KeyOrder;

@@ -144,6 +144,7 @@ fn table(word: &str, files: &Arc<Files>) -> TableMeta {
         sequences,
         references: Vec::new(),
         referenced_value_bytes: 0,
+        held: Default::default(),
         handle: files.table(TableId(id)),
     }
 }

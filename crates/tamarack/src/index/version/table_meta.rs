@@ -1,6 +1,7 @@
 //! What a version knows about one table.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::base::ids::{Sequence, TableId};
 use crate::base::keys::{KeyOrder, user_key};
@@ -8,6 +9,10 @@ use crate::base::segment::SegmentReference;
 use crate::base::sync::Arc;
 
 use super::files::FileHandle;
+
+/// Bytes of entries and of the records to which they point that only snapshots see, by the first and the last of the
+/// snapshots that see them.
+pub type HeldBytes = BTreeMap<(Sequence, Sequence), u64>;
 
 /// One table: its size, key range, sequence range, and what it keeps alive in the value log. Immutable and shared
 /// by every version that holds the table, at whatever level.
@@ -33,6 +38,8 @@ pub struct TableMeta {
     pub references: Vec<SegmentReference>,
     /// The sum of the bytes of `references`.
     pub referenced_value_bytes: u64,
+    /// What was kept in it for snapshots alone, when it was written. Not persisted: a cube is opened without snapshots.
+    pub held: HeldBytes,
     /// Its file.
     pub handle: Arc<FileHandle>,
 }
