@@ -168,3 +168,23 @@ fn what_snapshots_keep_is_what_they_alone_see() {
     drop(third);
     assert_holds(&db, &model, "all snapshots are gone");
 }
+
+#[test]
+fn what_lies_below_two_versions_is_counted_for_the_older_alone() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &quiet()).unwrap();
+    let mut model = Content::new();
+    fill(&db, &mut model, 0..KEYS, 0);
+    compact(&db);
+    let first = db.snapshot();
+    fill(&db, &mut model, 0..KEYS / 2, 1);
+    let second = db.snapshot();
+    fill(&db, &mut model, 0..KEYS / 2, 2);
+    // The table of level 0 has two versions, the one below it the third.
+    db.flush().unwrap();
+    let half = value_bytes(KEYS / 2);
+    assert_eq!(held(&db), [(half, half); 2]);
+    compact(&db);
+    assert_eq!(held(&db), [(half, half); 2]);
+    drop((first, second));
+}
