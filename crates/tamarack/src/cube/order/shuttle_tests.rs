@@ -126,7 +126,7 @@ impl World {
             }
             Obstacle::Space { segment, end, claim } => {
                 self.turns.space.fetch_add(1, Ordering::SeqCst);
-                segment.reserve(end.saturating_sub(segment.allocated()))?;
+                segment.reserve(segment.next_step().max(end.saturating_sub(segment.allocated())))?;
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(grant) => {
