@@ -65,9 +65,9 @@ pub struct Options {
     /// At least twice `segment_bytes_max`. Default: 1 GiB.
     pub recovery_log_max: u64,
     /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
-    /// few segments comes on top, so that small databases are not collected all the time. Writers are slowed down as
-    /// the slack is used up. Lower values cost writes: at 1.3, 4 million
-    /// uniform overwrites of 2 million values of 1 KiB wrote 2.7 bytes for each byte. Default: 1.3.
+    /// sixteen full segments comes on top while writes keep coming, because what dies before it is collected need not be
+    /// copied; writers are slowed down as it is used up. Lower values cost writes: at 1.3, 4 million uniform overwrites of
+    /// 2 million values of 1 KiB wrote 2.2 bytes for each byte. Default: 1.3.
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
     pub gc: GcPolicy,

@@ -19,7 +19,7 @@ pub struct Candidate {
 impl Candidate {
     /// What collecting it gains for what it costs, after Rosenblum and Ousterhout (SOSP '91): dead bytes, held to stay so
     /// the longer the segment has been there, over bytes read and written. With age as it is, as there, uniform
-    /// overwrites at 1.3 cost 3.1 bytes written for each byte, with its square root 2.9, with the fourth root 2.8, and
+    /// overwrites once cost 3.1 bytes written for each byte, with its square root 2.9, with the fourth root 2.8, and
     /// without it 2.7; where some keys are written more often than others, age tells which segments are about to die.
     fn benefit(&self) -> f64 {
         let alive = self.live_share();
