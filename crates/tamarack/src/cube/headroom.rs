@@ -4,13 +4,13 @@
 //! their copies, and deletions, which make space, are records of the log. So before more of the file system is taken,
 //! it is seen how much is free. New data leave the whole head-room, compactions half of it, deletions a quarter, and
 //! collections nothing but what memtables need to become tables, which is left by all. What deletions took is not open
-//! to data before the head-room
-//! is whole again, so that one deletion after another finds space, whatever is tried in between. Nothing is set aside
-//! on the disk: other programs can still take all there is.
+//! to data before the head-room is whole again, so that one deletion after another finds space, whatever is tried in
+//! between. Nothing is set aside on the disk: other programs can still take all there is.
 //!
-//! A job that copies promises how much it will write before it begins, and nobody else counts on that space.
+//! A job that copies promises how much it will write before it begins, and nobody else counts on that space. Who finds
+//! no room waits for jobs that run, because they may make some.
 //!
-//! Who finds no room waits for jobs that run, because they may make some. Called by whoever clears an obstacle for the log, and by jobs before they begin. No lock is held.
+//! Called by whoever clears an obstacle for the log, and by jobs before they begin. No lock is held.
 
 use std::path::Path;
 
