@@ -75,8 +75,9 @@ impl Headroom {
 /// What is free, and what is to stay so.
 #[derive(Debug, Clone, Copy)]
 struct Room {
-    /// Bytes that are free and promised to nobody.
     free: u64,
+    /// Bytes of them that jobs may write.
+    promised: u64,
     /// What was asked for.
     reserved: u64,
     /// What memtables need to become tables.
@@ -96,7 +97,9 @@ impl Room {
     }
 
     fn has(&self, bytes: u64, claim: Claim) -> bool {
-        self.free >= self.kept(claim).saturating_add(bytes)
+        // Deletions are small, and come before any job.
+        let promised = if claim == Claim::Deletions { 0 } else { self.promised };
+        self.free >= self.kept(claim).saturating_add(bytes).saturating_add(promised)
     }
 }
 
@@ -148,7 +151,9 @@ impl Cube {
     /// Bytes that a collection should copy at most: what fits into one segment, and into half of what it may take.
     pub(super) fn collection_bytes_max(&self) -> u64 {
         let most = self.options.segment_bytes_max;
-        self.room().map_or(most, |room| most.min(room.free.saturating_sub(room.kept(Claim::Collection)) / 2))
+        self.room().map_or(most, |room| {
+            most.min(room.free.saturating_sub(room.promised + room.kept(Claim::Collection)) / 2)
+        })
     }
 
     /// `None` if nothing is to stay free, or the file system does not tell what is: then it will say whether it is
@@ -158,7 +163,6 @@ impl Cube {
             return None;
         }
         let free = self.env.fs.free_bytes(&self.directory).ok()?;
-        let free = free.saturating_sub(self.headroom.promised());
         let state = self.current.load();
         let by_size = || {
             let most = SEGMENTS_MAX * self.options.segment_bytes_max;
@@ -167,16 +171,16 @@ impl Cube {
         let reserved = self.options.reserved_bytes.unwrap_or_else(by_size);
         let memtables = state.frozen.iter().map(|frozen| &frozen.memtable).chain([&state.active]);
         let unflushed = memtables.map(|memtable| memtable.memory_bytes() as u64).sum();
-        Some(Room { free, reserved, unflushed })
+        Some(Room { free, promised: self.headroom.promised(), reserved, unflushed })
     }
 }
 
 fn no_room(what: &str, bytes: u64, claim: Claim, room: &Room) -> Error {
     Error::no_space(format!(
-        "{what} would take {bytes} bytes of the {} that are free on its file system, and {} are kept for what makes \
-         space: delete keys, make room, or lower the option reserved_bytes",
+        "{what} would take {bytes} bytes of the {} that are free on its file system, of which {} are kept for what makes \
+         space and for jobs that run: delete keys, make room, or lower the option reserved_bytes",
         room.free,
-        room.kept(claim)
+        room.kept(claim).saturating_add(room.promised)
     ))
 }
 
@@ -186,13 +190,13 @@ mod tests {
 
     #[test]
     fn what_makes_more_space_leaves_less() {
-        let room = Room { free: 150, reserved: 80, unflushed: 10 };
+        let room = Room { free: 170, promised: 20, reserved: 80, unflushed: 10 };
         let most = |claim| (0..=200).rev().find(|&bytes| room.has(bytes, claim));
         let claims = [Claim::Data, Claim::Compaction, Claim::Deletions, Claim::Collection];
-        assert_eq!(claims.map(most), [Some(60), Some(100), Some(120), Some(140)]);
+        assert_eq!(claims.map(most), [Some(60), Some(100), Some(140), Some(140)]);
         let full = Room { free: 5, ..room };
         assert!(!full.has(0, Claim::Data) && !full.has(0, Claim::Deletions));
         let message = no_room("db/000001.vlog", 7, Claim::Data, &full).to_string();
-        assert!(message.contains("db/000001.vlog") && message.contains("90"), "{message}");
+        assert!(message.contains("db/000001.vlog") && message.contains("110"), "{message}");
     }
 }

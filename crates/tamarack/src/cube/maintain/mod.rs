@@ -71,6 +71,8 @@ struct State {
     flushing: bool,
     compacting: usize,
     collecting: usize,
+    /// How many jobs have ended.
+    ended: u64,
     /// Whether nothing has been written lately, or somebody waits for all to settle.
     idle: bool,
     /// How often somebody has asked for no collections in the background.
@@ -225,11 +227,13 @@ impl Cube {
     pub(super) fn wait_for_a_job(&self) -> bool {
         self.retry_for_want_of_space();
         let mut state = self.maintenance.state.lock();
-        if state.closing || self.health.is_poisoned() || !state.is_busy() {
-            return false;
+        let (before, begin) = (state.ended, self.env.clock.monotonic());
+        while state.ended == before {
+            if state.closing || self.health.is_poisoned() || !state.is_busy() {
+                return false;
+            }
+            self.maintenance.changed.wait(&mut state);
         }
-        let begin = self.env.clock.monotonic();
-        self.maintenance.changed.wait(&mut state);
         self.throttle.note_wait(self.env.clock.monotonic() - begin);
         true
     }
@@ -321,6 +325,7 @@ impl Cube {
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         finish(&mut state);
+        state.ended += 1;
         self.schedule_in(&mut state, &space);
         drop(state);
         self.maintenance.changed.notify_all();
