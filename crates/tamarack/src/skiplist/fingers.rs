@@ -4,18 +4,23 @@
 //! tall enough. A search for a code begins at the node of the nearest bucket before that of the code: all codes
 //! there are smaller, so the node is before the goal whatever else is true. Where codes crowd in few buckets the
 //! way from there would be long, and the search begins at the head as if there were no fingers.
+//!
+//! How many entries a list will have is not known: its memory may be full after a tenth of them or never. So there
+//! are several tiers of buckets, each an eighth as many as the one below, for towers three levels taller. The finest
+//! tier serves a full list, the next ones a list that has few entries yet, and tall nodes, whose insert must learn
+//! what is before them on all of their levels.
 
 #![expect(unsafe_code, reason = "turns stored words back into edges")]
 
 use super::node::{Edge, Nodes, Slot};
 use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The level that fingers point into, and on which a search from one begins: one node in eight has it.
-pub(super) const FINGER_LEVEL: usize = 3;
+/// The levels that the fingers of each tier point into, and on which a search from one begins.
+const LEVELS: [usize; 3] = [2, 5, 8];
 
-/// Words of arena for each bucket, and the most buckets: a bucket is to have some ten or twenty nodes in a full
-/// arena, and all buckets together are to stay in a processor's cache.
-const BUCKET_WORDS: usize = 128;
+/// Of the finest tier, words of arena for each bucket, and the most buckets: a bucket is to have some ten tall nodes in a
+/// full arena, and all buckets together are to stay in a processor's cache. A tier has an eighth of the one below.
+const BUCKET_WORDS: usize = 512;
 const BUCKETS_MAX: usize = 1 << 16;
 
 /// How many buckets back a finger is looked for.
@@ -27,13 +32,20 @@ const CROWD: u32 = 16;
 /// The fingers of one list.
 #[derive(Debug)]
 pub(super) struct Fingers {
+    tiers: [Tier; LEVELS.len()],
+}
+
+/// Fingers that point into one level.
+#[derive(Debug)]
+struct Tier {
+    level: usize,
     buckets: Box<[Bucket]>,
     shift: u32,
 }
 
 #[derive(Debug)]
 struct Bucket {
-    /// A node of the bucket, as an edge of [`FINGER_LEVEL`]; 0 while there is none.
+    /// A node of the bucket, as an edge of the tier's level; 0 while there is none.
     word: AtomicU64,
     /// Nodes of the bucket that could be its finger.
     nodes: AtomicU32,
@@ -42,21 +54,46 @@ struct Bucket {
 impl Fingers {
     /// Fingers for an arena of `words`.
     pub(super) fn new(words: usize) -> Self {
-        let count = (words / BUCKET_WORDS).clamp(2, BUCKETS_MAX).next_power_of_two();
-        let bucket = |_| Bucket { word: AtomicU64::new(0), nodes: AtomicU32::new(0) };
-        Self { buckets: (0..count).map(bucket).collect(), shift: u32::BITS - count.trailing_zeros() }
+        let finest = (words / BUCKET_WORDS).min(BUCKETS_MAX);
+        let mut coarser = 1;
+        Self {
+            tiers: LEVELS.map(|level| {
+                let tier = Tier::new(level, finest / coarser);
+                coarser *= 8;
+                tier
+            }),
+        }
     }
 
-    /// Notes a node that was linked on [`FINGER_LEVEL`].
-    pub(super) fn store(&self, node: Edge<'_>) {
-        debug_assert_eq!(node.level(), FINGER_LEVEL);
+    /// Notes the node of `top`, its highest slot, which is linked on all of its levels.
+    pub(super) fn store(&self, top: Slot<'_>, code: u32) {
+        for tier in self.tiers.iter().take_while(|tier| tier.level <= top.level()) {
+            tier.store(top.at_level(tier.level).as_target(code));
+        }
+    }
+
+    /// A slot of `level_min` or a higher level, not far before every node with `code`.
+    pub(super) fn before<'a>(&self, nodes: &'a Nodes, level_min: usize, code: u32) -> Option<Slot<'a>> {
+        let mut tiers = self.tiers.iter().filter(|tier| tier.level >= level_min);
+        tiers.find_map(|tier| tier.before(nodes, code))
+    }
+}
+
+impl Tier {
+    fn new(level: usize, buckets: usize) -> Self {
+        let count = buckets.max(2).next_power_of_two();
+        let bucket = |_| Bucket { word: AtomicU64::new(0), nodes: AtomicU32::new(0) };
+        Self { level, buckets: (0..count).map(bucket).collect(), shift: u32::BITS - count.trailing_zeros() }
+    }
+
+    fn store(&self, node: Edge<'_>) {
+        debug_assert_eq!(node.level(), self.level);
         let bucket = &self.buckets[self.bucket(node.code())];
         bucket.word.store(node.word(), Ordering::Release);
         bucket.nodes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A slot of [`FINGER_LEVEL`] not far before every node with `code`.
-    pub(super) fn before<'a>(&self, nodes: &'a Nodes, code: u32) -> Option<Slot<'a>> {
+    fn before<'a>(&self, nodes: &'a Nodes, code: u32) -> Option<Slot<'a>> {
         let end = self.bucket(code);
         if self.buckets[end].nodes.load(Ordering::Relaxed) > CROWD {
             return None;
@@ -69,7 +106,7 @@ impl Fingers {
             if word != 0 {
                 // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a
                 // list has one `Fingers` and one `Nodes`.
-                let edge = unsafe { nodes.edge(FINGER_LEVEL, word) };
+                let edge = unsafe { nodes.edge(self.level, word) };
                 return edge.target();
             }
         }

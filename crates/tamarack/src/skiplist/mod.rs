@@ -31,7 +31,7 @@ pub use self::cursor::ListCursor;
 pub use self::node::Node;
 
 use self::arena::WORD_BYTES;
-use self::fingers::{FINGER_LEVEL, Fingers};
+use self::fingers::Fingers;
 use self::node::{Edge, HEIGHT_MAX, Nodes, Slot, node_words};
 use self::tails::Tails;
 use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
@@ -112,8 +112,7 @@ impl<O: Order> SkipList<O> {
         };
         let previous = self.ends_before(top, is_before).unwrap_or_else(|| {
             let mut previous = self.heads();
-            let near =
-                if top.level() <= FINGER_LEVEL { self.fingers.before(&self.nodes, code) } else { None };
+            let near = self.fingers.before(&self.nodes, top.level(), code);
             self.descend(near, is_before, |slot| previous[slot.level()] = slot);
             previous
         });
@@ -121,9 +120,7 @@ impl<O: Order> SkipList<O> {
         for (level, from) in previous.into_iter().enumerate().take(top.level() + 1) {
             self.link(top.at_level(level), code, from.at_level(level), is_before);
         }
-        if top.level() >= FINGER_LEVEL {
-            self.fingers.store(top.at_level(FINGER_LEVEL).as_target(code));
-        }
+        self.fingers.store(top, code);
     }
 
     /// The first entry.
@@ -155,7 +152,7 @@ impl<O: Order> SkipList<O> {
     /// The first entry that does not compare less: `compare` is the order of its argument and the key sought,
     /// whose code is `code`. For callers that do not have that key in one piece.
     pub fn seek_ge_by(&self, code: u32, compare: impl Fn(&[u8]) -> cmp::Ordering) -> Option<Node<'_>> {
-        let near = self.fingers.before(&self.nodes, code);
+        let near = self.fingers.before(&self.nodes, 0, code);
         self.descend(near, |edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
     }
 
@@ -164,7 +161,7 @@ impl<O: Order> SkipList<O> {
         let code = self.order.code(key);
         let is_before =
             |edge: Edge<'_>| self.compare(edge, code, |other| self.order.compare(other, key)).is_lt();
-        let near = self.fingers.before(&self.nodes, code);
+        let near = self.fingers.before(&self.nodes, 0, code);
         self.entry(self.descend(near, is_before, |_| ()).0)
     }
 
