@@ -1,5 +1,6 @@
-//! Which of many records are hidden: newer tables are walked through beside the records' sorted keys, instead of being
-//! asked for one key after the other. Decides the same as [`is_hidden`](super::hidden::is_hidden).
+//! Which of many records are hidden: one newer table after the other is asked for all keys, so that its filter stays in
+//! the processor's cache; a table without a filter is walked through beside the sorted keys. Decides the same as
+//! [`is_hidden`](super::hidden::is_hidden).
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ pub struct Pointing<'a> {
     pub reference: Reference,
 }
 
-/// Walking over so many entries of a table costs about as much as asking it for one key.
+/// Walking over so many entries of a table costs about as much as looking one key up in it.
 const ENTRIES_FOR_A_KEY: u64 = 8;
 
 /// For each of `entries`, sorted by key and then from the newest version to the oldest, whether it is hidden from every
@@ -43,6 +44,7 @@ pub fn hidden_among(
     let places: HashMap<TableId, usize> =
         version.level(0).iter().enumerate().map(|(place, table)| (table.id, place)).collect();
     let mut hidden = vec![false; entries.len()];
+    let mut hashes = Vec::new();
     for (level, table) in version.tables() {
         let is_newer = |than: &Reference| match (level, than.level) {
             (0, 0) => places.get(&table.id) < places.get(&than.table),
@@ -59,8 +61,12 @@ pub fn hidden_among(
             .map(|(_, place)| place)
             .collect();
         if !asked.is_empty() {
-            let search = Search { version, entries, snapshots, table };
-            search.run(&tables.get(table.id)?, &asked, &mut hidden)?;
+            let reader = tables.get(table.id)?;
+            if hashes.is_empty() {
+                hashes.extend(entries.iter().map(|entry| reader.hash(entry.user_key)));
+            }
+            let search = Search { version, entries, hashes: &hashes, snapshots, table };
+            search.run(&reader, &asked, &mut hidden)?;
         }
     }
     Ok(hidden)
@@ -70,18 +76,21 @@ pub fn hidden_among(
 struct Search<'a> {
     version: &'a Version,
     entries: &'a [Pointing<'a>],
+    /// The hash of each key.
+    hashes: &'a [u64],
     snapshots: &'a [Sequence],
     table: &'a TableMeta,
 }
 
 impl Search<'_> {
     fn run(&self, reader: &Arc<TableReader>, asked: &[usize], hidden: &mut [bool]) -> Result<()> {
-        if self.table.entries <= asked.len() as u64 * ENTRIES_FOR_A_KEY {
+        if !reader.has_filter() && self.table.entries <= asked.len() as u64 * ENTRIES_FOR_A_KEY {
             return self.walk(reader, asked, hidden);
         }
         for &place in asked {
             let entry = &self.entries[place];
-            let seen = reader.get(entry.user_key, self.last_reader(entry), true)?;
+            let seen =
+                reader.get_hashed(entry.user_key, self.hashes[place], self.last_reader(entry), true)?;
             hidden[place] = seen.is_some_and(|seen| seen.sequence > entry.sequence);
         }
         Ok(())

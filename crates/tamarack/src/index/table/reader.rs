@@ -143,7 +143,27 @@ impl TableReader {
     /// The newest version of `user_key` at or before `sequence`. Reads at most two blocks, and keeps them in the
     /// cache if `fill_cache`.
     pub fn get(&self, user_key: &[u8], sequence: Sequence, fill_cache: bool) -> Result<Option<TableEntry>> {
-        let hash = if self.hashes_keys { hash_user_key(user_key) } else { 0 };
+        self.get_hashed(user_key, self.hash(user_key), sequence, fill_cache)
+    }
+
+    /// The hash by which this table, and every other of the same cube, knows `user_key`.
+    pub fn hash(&self, user_key: &[u8]) -> u64 {
+        if self.hashes_keys { hash_user_key(user_key) } else { 0 }
+    }
+
+    /// Whether it has a filter, so that looking for a key that it does not have costs next to nothing.
+    pub fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// [`get`](Self::get) for a key whose [`hash`](Self::hash) is known.
+    pub fn get_hashed(
+        &self,
+        user_key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+        fill_cache: bool,
+    ) -> Result<Option<TableEntry>> {
         if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
             return Ok(None);
         }

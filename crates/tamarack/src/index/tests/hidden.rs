@@ -45,7 +45,8 @@ fn entries(harness: &Harness, version: &Version) -> Vec<Entry> {
     found
 }
 
-/// Compares both ways for every `part`-th entry: with few the tables are asked, with all they are walked through.
+/// Compares both ways for every `part`-th entry: with few the tables are asked, with all those that have no filter are
+/// walked through.
 fn compare(harness: &Harness, snapshots: &[Sequence], part: usize) -> usize {
     let version = harness.index.version();
     let entries: Vec<_> = entries(harness, &version).into_iter().step_by(part).collect();
@@ -69,8 +70,12 @@ fn compare(harness: &Harness, snapshots: &[Sequence], part: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
     #[test]
-    fn one_by_one_and_among_many_the_same_is_hidden(steps in prop::collection::vec(step(), 1..30)) {
-        let harness = Harness::new();
+    fn one_by_one_and_among_many_the_same_is_hidden(
+        steps in prop::collection::vec(step(), 1..30),
+        filter_bits_per_key in prop_oneof![Just(0), Just(2), Just(10)],
+    ) {
+        let table = TableOptions { filter_bits_per_key, ..options().table };
+        let harness = Harness::with(IndexOptions { table, ..options() });
         let (mut sequence, mut snapshots) = (0, Vec::new());
         for step in steps {
             match step {
