@@ -8,7 +8,8 @@
 use std::path::PathBuf;
 
 use super::format::{
-    BatchPlace, Footer, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader, record_len,
+    BatchPlace, Footer, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
+    record_len,
 };
 use super::reader::{OpenSegment, SegmentReader};
 use super::relocation::Relocations;
@@ -36,6 +37,8 @@ pub struct Original<'a> {
     pub key: &'a [u8],
     /// Length of its stored value.
     pub stored_len: u32,
+    /// All of its bytes, if they have been read already.
+    pub record: Option<&'a [u8]>,
 }
 
 /// Writes one cold segment.
@@ -49,7 +52,6 @@ pub struct ColdWriter<'a> {
     /// Bytes not written yet, and where they belong.
     buffer: Vec<u8>,
     buffer_at: u64,
-    record: Vec<u8>,
     footer: Footer,
     finished: bool,
 }
@@ -71,7 +73,6 @@ impl<'a> ColdWriter<'a> {
             seed,
             buffer,
             buffer_at: 0,
-            record: Vec::new(),
             footer: Footer::default(),
             finished: false,
         })
@@ -82,18 +83,32 @@ impl<'a> ColdWriter<'a> {
     /// # Errors
     /// `Corruption` if the record is not the put that `original` says, down to its value; `Io`, `NoSpace`.
     pub fn copy(&mut self, reader: &SegmentReader, original: Original<'_>) -> Result<u32> {
-        let Original { segment, offset, key, stored_len } = original;
+        let Original { segment, offset, key, stored_len, record } = original;
         let pointer = ValuePointer { segment: self.header.id, offset, stored_len };
-        let mut record = std::mem::take(&mut self.record);
-        record.resize(record_len(key.len(), u64::from(stored_len)) as usize, 0);
-        let copied = reader.read_record(segment, pointer, key, &mut record).and_then(|header| {
-            let value = &record[record.len() - stored_len as usize..];
-            self.append(&RecordHeader { place: BatchPlace::ONLY, ..header }, key, value)
-        });
-        self.record = record;
-        let (at, len) = copied?;
+        let at = self.next_offset()?;
+        let len = record_len(key.len(), u64::from(stored_len));
+        let start = self.buffer.len();
+        // It comes to where it will be written from at once: key and value stay as they are.
+        let checked = if let Some(bytes) = record {
+            self.buffer.extend_from_slice(bytes);
+            reader.check_put(segment, pointer, key, bytes)
+        } else {
+            self.buffer.resize(start + len as usize, 0);
+            reader.read_put(segment, pointer, key, &mut self.buffer[start..])
+        };
+        let header = match checked {
+            Ok(header) => RecordHeader { place: BatchPlace::ONLY, ..header },
+            Err(error) => {
+                self.buffer.truncate(start);
+                return Err(error);
+            }
+        };
+        let record = &mut self.buffer[start..];
+        let (head, rest) = record.split_at_mut(RECORD_HEADER_BYTES);
+        head.copy_from_slice(&header.encode(self.seed, u64::from(at), &rest[..key.len()]));
         self.footer.value_records += 1;
         self.footer.value_record_bytes += len;
+        self.appended(at)?;
         Ok(at)
     }
 
@@ -120,7 +135,11 @@ impl<'a> ColdWriter<'a> {
             sequence: self.header.first_sequence,
             value_checksum: Checksum::unseeded().with(&value).finish(),
         };
-        let (offset, _) = self.append(&header, &key, &value)?;
+        let offset = self.next_offset()?;
+        self.buffer.extend_from_slice(&header.encode(self.seed, u64::from(offset), &key));
+        self.buffer.extend_from_slice(&key);
+        self.buffer.extend_from_slice(&value);
+        self.appended(offset)?;
         Ok(ValuePointer { segment: self.header.id, offset, stored_len: header.stored_len })
     }
 
@@ -143,20 +162,17 @@ impl<'a> ColdWriter<'a> {
         self.buffer_at + self.buffer.len() as u64
     }
 
-    /// Appends a record; returns its offset and its length.
-    fn append(&mut self, header: &RecordHeader, key: &[u8], value: &[u8]) -> Result<(u32, u64)> {
-        let at = self.end();
-        let offset = u32::try_from(at)
-            .map_err(|_| Error::invalid_argument(format!("{} grows beyond 4 GiB", self.path.display())))?;
-        debug_assert!(at >= SEGMENT_HEADER_BYTES);
-        self.buffer.extend_from_slice(&header.encode(self.seed, at, key));
-        self.buffer.extend_from_slice(key);
-        self.buffer.extend_from_slice(value);
+    /// Where the next record will be.
+    fn next_offset(&self) -> Result<u32> {
+        debug_assert!(self.end() >= SEGMENT_HEADER_BYTES);
+        u32::try_from(self.end())
+            .map_err(|_| Error::invalid_argument(format!("{} grows beyond 4 GiB", self.path.display())))
+    }
+
+    /// Counts the record that was put into the buffer, to stand at `offset`.
+    fn appended(&mut self, offset: u32) -> Result<()> {
         self.footer.offsets.push(offset);
-        if self.buffer.len() >= WRITE_BYTES {
-            self.write_buffer()?;
-        }
-        Ok((offset, header.record_len()))
+        if self.buffer.len() >= WRITE_BYTES { self.write_buffer() } else { Ok(()) }
     }
 
     fn write_buffer(&mut self) -> Result<()> {

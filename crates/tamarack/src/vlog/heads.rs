@@ -1,5 +1,5 @@
-//! Reads headers and keys of chosen records of a segment, in ascending order, hopping over all others: what stands
-//! between them may be damaged and nobody cares.
+//! Reads headers and keys of chosen records of a segment, in ascending order, and all of those that are small; hops over
+//! all others: what stands between them may be damaged and nobody cares.
 
 use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
 use super::reader::OpenSegment;
@@ -10,6 +10,17 @@ use crate::env::read_exact_at;
 const WINDOW_BYTES: usize = 256 * 1024;
 const WINDOW_BYTES_LARGE_RECORDS: usize = 4 * 1024;
 
+/// What was read of a record.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// Its header, checked.
+    pub header: RecordHeader,
+    /// Its key, checked.
+    pub key: &'a [u8],
+    /// All of the record, its value not checked, if it is small.
+    pub record: Option<&'a [u8]>,
+}
+
 /// Reads one segment.
 #[derive(Debug)]
 pub struct HeadReader<'a> {
@@ -17,26 +28,29 @@ pub struct HeadReader<'a> {
     /// Where the segment's records end.
     end: u64,
     window_bytes: usize,
+    /// Records of at most so many bytes are read whole.
+    whole_bytes_max: u64,
     window: Vec<u8>,
     window_at: u64,
 }
 
 impl<'a> HeadReader<'a> {
-    /// Reads records of `segment`, which end at `end`.
-    pub fn new(segment: &'a OpenSegment, end: u64) -> Self {
-        Self { segment, end, window_bytes: WINDOW_BYTES, window: Vec::new(), window_at: 0 }
+    /// Reads records of `segment`, which end at `end`, those of at most `whole_bytes_max` bytes whole.
+    pub fn new(segment: &'a OpenSegment, end: u64, whole_bytes_max: u64) -> Self {
+        let (window_bytes, window, window_at) = (WINDOW_BYTES, Vec::new(), 0);
+        Self { segment, end, window_bytes, whole_bytes_max, window, window_at }
     }
 
     /// The same, of records that are mostly larger than what is read of one.
     pub fn of_large_records(segment: &'a OpenSegment, end: u64) -> Self {
-        Self { window_bytes: WINDOW_BYTES_LARGE_RECORDS, ..Self::new(segment, end) }
+        Self { window_bytes: WINDOW_BYTES_LARGE_RECORDS, ..Self::new(segment, end, 0) }
     }
 
-    /// Header and key of the put at `offset`, checked.
+    /// The put at `offset`.
     ///
     /// # Errors
     /// `Io`; `Corruption` if there is no put that is whole up to its key and ends inside the segment.
-    pub fn read(&mut self, offset: u64) -> Result<(RecordHeader, &[u8])> {
+    pub fn read(&mut self, offset: u64) -> Result<Head<'_>> {
         let (segment, end) = (self.segment, self.end);
         let corrupt =
             |expected: &str, found: String| Error::corruption(segment.path(), offset, expected, found);
@@ -55,7 +69,11 @@ impl<'a> HeadReader<'a> {
         if header.kind != RecordKind::Put {
             return Err(corrupt("a put", format!("{:?}", header.kind)));
         }
-        Ok((header, &head[RECORD_HEADER_BYTES..]))
+        let is_small = header.record_len() <= self.whole_bytes_max;
+        let len = if is_small { header.record_len() as usize } else { head_len };
+        let bytes = self.load(offset, len)?;
+        let key = &bytes[RECORD_HEADER_BYTES..head_len];
+        Ok(Head { header, key, record: is_small.then_some(bytes) })
     }
 
     fn load(&mut self, offset: u64, len: usize) -> Result<&[u8]> {

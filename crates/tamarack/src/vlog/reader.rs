@@ -243,7 +243,7 @@ impl SegmentReader {
     ///
     /// # Errors
     /// `Io`, `Corruption`.
-    pub fn read_record(
+    pub fn read_put(
         &self,
         segment: &OpenSegment,
         pointer: ValuePointer,
@@ -251,6 +251,20 @@ impl SegmentReader {
         record: &mut [u8],
     ) -> Result<RecordHeader> {
         self.read_bytes(segment, u64::from(pointer.offset), record)?;
+        self.check_put(segment, pointer, key, record)
+    }
+
+    /// Checks that `record`, bytes read from where `pointer` says, is the put that it means: every checksum.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub fn check_put(
+        &self,
+        segment: &OpenSegment,
+        pointer: ValuePointer,
+        key: &[u8],
+        record: &[u8],
+    ) -> Result<RecordHeader> {
         check_record(segment, &self.order, RecordKind::Put, pointer, key, record, true)
     }
 

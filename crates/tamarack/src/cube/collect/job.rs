@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::super::Cube;
 use super::super::headroom::Claim;
 use super::super::space::Content;
+use super::batch::{Batch, Survivor};
 use super::pace::PACE_BYTES;
 use super::progress::Progress;
-use super::survivors::{Batch, Survivor, Victim};
+use super::survivors::Victim;
 use super::{Candidate, GcReport, choose};
 use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::{Error, Result};
@@ -23,7 +24,8 @@ use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::{SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
 
-/// Bytes of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within what fits.
+/// Bytes of small records, of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within
+/// what fits.
 const BATCH_BYTES_MAX: usize = 16 << 20;
 
 /// What a collection does with its victims.
@@ -291,6 +293,7 @@ impl Copier<'_, '_> {
                 offset: record.at,
                 key,
                 stored_len: survivor.stored_len,
+                record: batch.record(survivor),
             };
             let now = output
                 .copy(&self.cube.reader, original)
@@ -301,8 +304,7 @@ impl Copier<'_, '_> {
         }
         self.cube.keep_pace(unpaid);
         self.note_range(&survivors, batch);
-        batch.survivors = survivors;
-        batch.clear();
+        *batch = Batch::default();
         Ok(())
     }
 

@@ -43,6 +43,7 @@
 //! dead segment.
 //! *Two collections.* No two share a victim, and outputs are victims only after their edit.
 
+mod batch;
 mod choose;
 mod collector;
 mod job;

@@ -64,7 +64,7 @@ use crate::base::sync::Ordering;
 use crate::index::Collection;
 use crate::vlog::cold::relocation_key;
 use crate::vlog::format::record_len;
-use crate::vlog::heads::HeadReader;
+use crate::vlog::heads::{Head, HeadReader};
 
 /// A hole gives back at least so much. A smaller one costs more than it is worth: see the table above.
 const HOLE_BYTES_MIN: u64 = 32 << 10;
@@ -168,7 +168,7 @@ impl Cube {
                 return Err(Error::closed());
             }
             let start = u64::from(record.at);
-            let (header, key) = heads.read(start)?;
+            let Head { header, key, .. } = heads.read(start)?;
             if !self.index.is_hidden(collection, record.reference, key, header.sequence, snapshots)? {
                 needed.push(start..start + header.record_len());
             }

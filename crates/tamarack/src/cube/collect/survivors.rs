@@ -1,6 +1,7 @@
 //! Which records of the victims are alive, and under which ids tables know them.
 
 use super::super::Cube;
+use super::batch::{Batch, Survivor};
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence};
 use crate::base::pointer::ValuePointer;
@@ -11,6 +12,9 @@ use crate::index::{Collection, Pointing, Reference};
 use crate::vlog::heads::HeadReader;
 use crate::vlog::reader::OpenSegment;
 use crate::vlog::relocation::Relocations;
+
+/// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
+const KEPT_BYTES_MAX: u64 = 4096;
 
 /// A segment that is collected.
 #[derive(Debug)]
@@ -34,59 +38,11 @@ pub struct Referenced {
     pub reference: Reference,
 }
 
-/// A record that stays, or may do so.
-#[derive(Debug, Clone, Copy)]
-pub struct Survivor {
-    /// Which victim it is in.
-    pub victim: u32,
-    /// Which of the victim's records it is, by its place among those referenced.
-    pub record: u32,
-    /// Where its key begins in the batch's keys, and how long it is.
-    pub key: (u32, u16),
-    /// Length of its stored value.
-    pub stored_len: u32,
-    /// Its sequence number.
-    pub sequence: Sequence,
-}
-
-/// Survivors whose keys are in memory.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// The survivors, in the order of their places, and hidden ones among them, until they are sifted.
-    pub survivors: Vec<Survivor>,
-    keys: Vec<u8>,
-}
-
 impl Victim {
     /// At most about so many bytes of records survive.
     pub fn survivor_bytes_max(&self) -> u64 {
         let average = self.meta.value_record_bytes / self.meta.value_records.max(1);
         average * self.referenced.len() as u64
-    }
-}
-
-impl Batch {
-    /// The key of one of its survivors.
-    pub fn key(&self, survivor: &Survivor) -> &[u8] {
-        let (start, len) = survivor.key;
-        &self.keys[start as usize..start as usize + usize::from(len)]
-    }
-
-    /// Bytes of memory that it takes.
-    pub fn memory_bytes(&self) -> usize {
-        self.survivors.len() * size_of::<Survivor>() + self.keys.len()
-    }
-
-    /// Forgets everything but keeps the memory.
-    pub fn clear(&mut self) {
-        self.survivors.clear();
-        self.keys.clear();
-    }
-
-    fn push(&mut self, key: &[u8], survivor: Survivor) {
-        let start = u32::try_from(self.keys.len()).expect("a batch is bounded far below 4 GiB");
-        self.keys.extend_from_slice(key);
-        self.survivors.push(Survivor { key: (start, key.len() as u16), ..survivor });
     }
 }
 
@@ -99,10 +55,8 @@ impl Cube {
         snapshots: &[Sequence],
         batch: &mut Batch,
     ) -> Result<usize> {
+        batch.sort(&self.keys);
         let mut survivors = std::mem::take(&mut batch.survivors);
-        survivors.sort_unstable_by(|left, right| {
-            self.keys.compare_user(batch.key(left), batch.key(right)).then(right.sequence.cmp(&left.sequence))
-        });
         let pointing = |survivor: &Survivor| Pointing {
             user_key: batch.key(survivor),
             sequence: survivor.sequence,
@@ -143,7 +97,7 @@ impl Cube {
         Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
     }
 
-    /// Reads the heads of the records `from..` of victim `number` until `batch` is full or the victim ends. Returns
+    /// Reads the heads of the records `from..`, and all of those that are small, of victim `number` until `batch` is full or the victim ends. Returns
     /// where to go on.
     pub(super) fn add_referenced(
         (number, victim): (usize, &Victim),
@@ -151,20 +105,12 @@ impl Cube {
         batch: &mut Batch,
         batch_bytes_max: usize,
     ) -> Result<usize> {
-        let mut heads = HeadReader::new(&victim.segment, victim.meta.end);
+        let mut heads = HeadReader::new(&victim.segment, victim.meta.end, KEPT_BYTES_MAX);
         for (place, record) in victim.referenced.iter().enumerate().skip(from) {
             if batch.memory_bytes() >= batch_bytes_max {
                 return Ok(place);
             }
-            let (header, key) = heads.read(u64::from(record.at))?;
-            let survivor = Survivor {
-                victim: number as u32,
-                record: place as u32,
-                key: (0, 0),
-                stored_len: header.stored_len,
-                sequence: header.sequence,
-            };
-            batch.push(key, survivor);
+            batch.push(number as u32, place as u32, heads.read(u64::from(record.at))?);
         }
         Ok(victim.referenced.len())
     }
