@@ -106,7 +106,7 @@ enum Below {
 }
 
 /// Keys that are sampled of a table, at least, if it has so many.
-const SAMPLES: u64 = 1024;
+const SAMPLES: u64 = 512;
 
 impl Index {
     /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`,

@@ -51,6 +51,13 @@ impl Batch {
         2 * sorted_anew + self.survivors.len() * size_of::<Rank>() + self.records.len()
     }
 
+    /// Forgets everything but keeps the memory.
+    pub fn clear(&mut self) {
+        self.survivors.clear();
+        self.keys.clear();
+        self.records.clear();
+    }
+
     /// Adds record number `record` of victim number `victim`, of which `head` was read.
     pub fn push(&mut self, victim: u32, record: u32, head: Head<'_>) {
         let header = head.header;

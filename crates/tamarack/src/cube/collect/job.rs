@@ -304,7 +304,8 @@ impl Copier<'_, '_> {
         }
         self.cube.keep_pace(unpaid);
         self.note_range(&survivors, batch);
-        *batch = Batch::default();
+        batch.survivors = survivors;
+        batch.clear();
         Ok(())
     }
 
