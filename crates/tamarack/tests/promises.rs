@@ -13,10 +13,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use common::garbage::Gate;
+use common::place::Place;
 use common::time::unwatched_env;
 use common::{PATIENCE_SECONDS, Watchdog, content, copy_directory, fast_directory, file_names, open, tiny};
 use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv};
-use tamarack::{Comparator, Db, ErrorKind, LogMode, Options};
+use tamarack::{CheckLevel, Comparator, Db, ErrorKind, LogMode, Options};
 
 /// Limits under which nothing is flushed by itself.
 fn unflushed() -> Options {
@@ -60,6 +62,29 @@ fn what_is_recovered_is_written_again_and_synced_before_open_returns() {
             faults.heal();
         }
         assert_eq!(content(&open(&refused, &options).unwrap()), content(&db));
+    }
+}
+
+/// A segment that was full, but not sealed, when its process was killed is no damage to those who may not seal it.
+#[test]
+fn what_a_kill_has_left_unsealed_can_be_checked_read_only() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        let place = Place::new(Options { log_mode, ..unflushed() });
+        let db = place.open();
+        let gate = Gate::at(&place.faults, Call::SyncData, ".vlog");
+        for number in 0..100 {
+            db.put(&key(number), &[number as u8; 200]).unwrap();
+        }
+        gate.wait();
+        let killed = place.beside("killed");
+        copy_directory(&place.path(), &killed);
+        drop(gate);
+        place.faults.unwatch();
+        let options = Options { read_only: true, paranoid_checks: true, ..place.options.clone() };
+        let reader = open(&killed, &options).unwrap();
+        assert_eq!(content(&reader), content(&db), "{log_mode:?}");
+        let report = reader.check(CheckLevel::Values);
+        assert!(report.is_clean() && report.records >= 100, "{log_mode:?}: {report:?}");
     }
 }
 

@@ -245,10 +245,17 @@ impl Cube {
         )
     }
 
-    /// Where the records of a segment end that takes no more of them: it waits to be sealed, or has a footer.
+    /// Where the records of a segment end that takes no more of them: it waits to be sealed, or has a footer. One that a
+    /// read-only cube has found without a footer stays so, and ends where its replay did.
     fn end_of_full(&self, segment: &OpenSegment, id: SegmentId) -> Result<u64> {
         if let Some(end) = self.maintenance.end_of_unsealed(id) {
             return Ok(end);
+        }
+        if self.options.read_only {
+            let replayed = self.maintenance.unregistered().into_iter().find(|meta| meta.id == id);
+            if let Some(meta) = replayed {
+                return Ok(meta.end);
+            }
         }
         Ok(self.footer_of(segment, id)?.records_end)
     }
