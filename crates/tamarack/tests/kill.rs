@@ -14,15 +14,16 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use common::garbage::assert_no_orphans;
-use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, fast_directory, tiny};
+use common::process::{Evidence, this_program};
+use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
 use tamarack::{Codec, Db, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
 
 const CYCLES: u64 = 200;
@@ -125,12 +126,10 @@ struct Victim {
 
 impl Victim {
     fn start(directory: &Path, seed: u64) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_process_to_be_killed", "--nocapture", "--test-threads=1"])
+        let mut child = this_program("the_process_to_be_killed")
             .env(DIRECTORY, directory)
             .env(SEED, seed.to_string())
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -214,26 +213,9 @@ fn verify(db: &Db, histories: &mut [History; THREADS], acknowledged: &[u64; THRE
     assert_clean(db);
 }
 
-/// Keeps the directory of a failure.
-struct Evidence(Option<tempfile::TempDir>);
-
-impl Evidence {
-    fn path(&self) -> PathBuf {
-        self.0.as_ref().unwrap().path().join("db")
-    }
-}
-
-impl Drop for Evidence {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the files are kept: {}", self.0.take().unwrap().keep().display());
-        }
-    }
-}
-
 fn torture(first_seed: u64, cycles: u64) {
-    let directory = Evidence(Some(fast_directory()));
-    let path = directory.path();
+    let directory = Evidence::new();
+    let path = directory.path("db");
     let mut histories = [History::default(), History::default()];
     let mut acknowledged = [0; THREADS];
     let mut moved = false;

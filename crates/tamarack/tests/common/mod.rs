@@ -1,5 +1,5 @@
-//! What the integration tests share: random numbers from a seed, copies of directories, the whole content of a
-//! database, and a watchdog that turns a hang into a failure.
+//! What the integration tests share: random numbers from a seed, a random life of a database beside its model, copies of
+//! directories, the whole content of a database, and a watchdog that turns a hang into a failure.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,9 @@ use tamarack::{Db, IterOptions, Options};
 
 pub mod garbage;
 pub mod place;
+pub mod process;
 pub mod time;
+pub mod world;
 
 use time::unwatched_env;
 
@@ -24,6 +26,11 @@ impl Random {
     /// Numbers that belong to `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    /// Numbers that belong to step `number` of `seed`, and to no other.
+    pub fn of_step(seed: u64, number: u64) -> Self {
+        Self::new(Self::new(seed).number() ^ Self::new(number).number())
     }
 
     /// Any number.
@@ -53,8 +60,16 @@ impl Random {
     /// `len` bytes, which compress well or not at all.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let (first, noisy) = (self.number(), self.one_in(2));
+        if !noisy {
+            return (0..len).map(|at| first.wrapping_add(at as u64 / 32) as u8).collect();
+        }
         let mut noise = self.clone();
-        (0..len).map(|at| if noisy { noise.number() as u8 } else { (first + at as u64 / 32) as u8 }).collect()
+        let mut bytes = Vec::with_capacity(len + 8);
+        while bytes.len() < len {
+            bytes.extend_from_slice(&noise.number().to_le_bytes());
+        }
+        bytes.truncate(len);
+        bytes
     }
 }
 
