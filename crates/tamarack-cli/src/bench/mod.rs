@@ -5,6 +5,7 @@
 
 mod disk;
 mod keys;
+mod reclaim;
 pub mod recover;
 mod report;
 mod run;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tamarack::{Db, GcPolicy, Options};
 
+use self::reclaim::Limits;
 use self::report::{Report, print_heading};
 use self::run::Bed;
 use self::values::Ledger;
@@ -33,6 +35,11 @@ use crate::scratch::Scratch;
 /// there but lie between those that are; readseq and readreverse walk in key order; fillsync writes NUM/1000
 /// keys (at least 100) in random order and syncs each. Keys are zero-padded decimal numbers, values cannot be
 /// compressed. One object per workload and line with --json.
+///
+/// deletehalf deletes each of a random half of the keys once, and then only watches the directory, without a call to the
+/// database, until it is below the bound (--max-space-amplification times the live bytes, and the slack: `bound_bytes`,
+/// `below_bound_seconds`), and has come to rest (`rest_seconds`, `rest_disk_bytes`, `rest_space_amplification`), for two
+/// minutes at most.
 ///
 /// recover stands alone. Another process writes each key once, in a random order, with a memtable so large that
 /// everything stays in the log alone; when all of them are acknowledged it is killed with SIGKILL. What is
@@ -164,12 +171,14 @@ impl Bench {
         if self.workloads.contains(&Workload::Recover) {
             return self.recover(path, json);
         }
-        let db = Db::open(path, self.options())?;
+        let options = self.options();
+        let limits = Limits::of(&options);
+        let db = Db::open(path, options)?;
         let ledger = Ledger::new(self.plan.num);
         if reused {
             ledger.find_existing(&db, self.plan.key_size.into())?;
         }
-        let mut bed = Bed::new(db, path, &self.plan, ledger);
+        let mut bed = Bed::new(db, path, &self.plan, ledger, limits);
         let mut output = Output::new();
         if !json {
             print_heading(&mut output)?;

@@ -14,6 +14,7 @@ use clap::Args;
 use tamarack::{Db, Options};
 
 use super::Plan;
+use super::reclaim::Limits;
 use super::report::Report;
 use super::run::Bed;
 use super::values::Ledger;
@@ -45,8 +46,10 @@ pub struct BenchChild {
 impl BenchChild {
     /// Runs the command.
     pub fn run(self) -> Result<Outcome> {
-        let db = Db::open(&self.path, options(&self.plan))?;
-        let mut bed = Bed::new(db, &self.path, &self.plan, Ledger::new(self.plan.num));
+        let options = options(&self.plan);
+        let limits = Limits::of(&options);
+        let db = Db::open(&self.path, options)?;
+        let mut bed = Bed::new(db, &self.path, &self.plan, Ledger::new(self.plan.num), limits);
         bed.operate(Workload::Recover)?;
         let mut output = std::io::stdout().lock();
         output.write_all(ALL_WRITTEN.as_bytes()).and_then(|()| output.flush()).map_err(Failure::output)?;
@@ -77,6 +80,7 @@ pub(super) fn options(plan: &Plan) -> Options {
 /// Has a database written at `path` by a process that is killed, and opens it with `options`.
 pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> {
     write_and_kill(path, plan)?;
+    let limits = Limits::of(&options);
     let before = Resources::now();
     let started = Instant::now();
     let db = Db::open(path, Options { create_if_missing: false, ..options })?;
@@ -84,7 +88,7 @@ pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> 
     let ledger = Ledger::new(plan.num);
     (0..plan.num).for_each(|number| ledger.wrote(number, 1));
     let plan = Plan { verify: true, ops: None, ..plan.clone() };
-    let mut bed = Bed::new(db, path, &plan, ledger);
+    let mut bed = Bed::new(db, path, &plan, ledger, limits);
     let report = bed.report_recovery(&before, open)?;
     bed.close()?;
     Ok(report)

@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use tamarack::Db;
 
+use super::reclaim::Reclaim;
 use crate::failure::Result;
 use crate::output::{self, Output};
 
@@ -47,6 +48,9 @@ pub struct Report {
     /// Of `recover` alone.
     #[serde(flatten)]
     pub recovery: Option<Recovery>,
+    /// Of `deletehalf` alone.
+    #[serde(flatten)]
+    pub reclaim: Option<Reclaim>,
 }
 
 /// What the engine says it has written; of `recover`, since the opening.
@@ -150,7 +154,11 @@ impl Report {
             &ratio(self.write_amplification),
             &output::bytes(self.disk_bytes),
             &ratio(self.space_amplification),
-        ]))
+        ]))?;
+        match &self.reclaim {
+            Some(reclaim) => output.line(&format!("  {reclaim}")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use tamarack::{Db, IterOptions, ReadOptions, WriteBatch, WriteOptions};
 
 use super::disk;
 use super::keys::{self, Permutation, Random, mix};
+use super::reclaim::{self, Limits};
 use super::report::{Latency, Recovery, Report, Written};
 use super::values::{Ledger, State, Values};
 use super::workload::{Action, Choice, Workload};
@@ -25,6 +26,9 @@ pub struct Bed<'a> {
     ledger: Ledger,
     values: Values,
     permutation: Permutation,
+    /// One that has nothing to do with the other.
+    other_permutation: Permutation,
+    limits: Limits,
     /// Where keys are drawn by Zipf's law.
     zipf: Option<Zipf>,
     workloads_run: u8,
@@ -55,8 +59,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Bed<'a> {
-    /// A bed for `plan` on `db`, which is at `path`.
-    pub fn new(db: Db, path: &'a Path, plan: &'a Plan, ledger: Ledger) -> Self {
+    /// A bed for `plan` on `db`, which is at `path` and keeps to `limits`.
+    pub fn new(db: Db, path: &'a Path, plan: &'a Plan, ledger: Ledger, limits: Limits) -> Self {
         Self {
             db,
             path,
@@ -64,6 +68,8 @@ impl<'a> Bed<'a> {
             ledger,
             values: Values::new(plan.value_size, plan.seed),
             permutation: Permutation::new(plan.num, plan.seed),
+            other_permutation: Permutation::new(plan.num, mix(plan.seed)),
+            limits,
             zipf: (plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
             workloads_run: 0,
         }
@@ -85,12 +91,14 @@ impl<'a> Bed<'a> {
             let started = Instant::now();
             let total = self.operate(workload)?;
             let seconds = started.elapsed().as_secs_f64();
-            Result::Ok((total, seconds, self.settle(&before)?))
+            let reclaim = (workload == Workload::Deletehalf)
+                .then(|| reclaim::watch(self.path, self.live_bytes(), &self.limits));
+            Result::Ok((total, seconds, reclaim, self.settle(&before)?))
         });
-        let (total, seconds, spent) = measured?;
+        let (total, seconds, reclaim, spent) = measured?;
         let written = Written::by(&self.db).since(&written);
         let report = self.report(workload, &total, seconds, &spent);
-        Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, ..report })
+        Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, reclaim, ..report })
     }
 
     /// Runs the operations of `workload`, and no more than that.
@@ -135,10 +143,14 @@ impl<'a> Bed<'a> {
         Ok(before.spent())
     }
 
+    /// Bytes of keys and values that are there.
+    fn live_bytes(&self) -> u64 {
+        self.ledger.live() * (u64::from(self.plan.key_size) + self.plan.value_size as u64)
+    }
+
     fn report(&self, workload: Workload, total: &Tally, seconds: f64, spent: &Spent) -> Report {
         let plan = self.plan;
-        let entry_bytes = u64::from(plan.key_size) + plan.value_size as u64;
-        let live_bytes = self.ledger.live() * entry_bytes;
+        let live_bytes = self.live_bytes();
         let disk_bytes = resources::disk_bytes(self.path);
         let per = |bytes: u64, of: u64| (of > 0).then(|| bytes as f64 / of as f64);
         Report {
@@ -170,6 +182,7 @@ impl<'a> Bed<'a> {
             batch_size: plan.batch_size,
             sync: plan.sync || workload.always_syncs(),
             recovery: None,
+            reclaim: None,
         }
     }
 
@@ -225,6 +238,7 @@ impl Worker<'_> {
         match self.workload.choice() {
             Choice::InOrder => operation,
             Choice::Permuted => self.bed.permutation.at(operation),
+            Choice::PermutedAnew => self.bed.other_permutation.at(operation),
             Choice::Drawn | Choice::DrawnMissing => match &self.bed.zipf {
                 None => self.random.below(self.bed.plan.num),
                 // The permutation takes the frequent ones apart.

@@ -25,6 +25,8 @@ pub enum Workload {
     Readreverse,
     /// Delete keys drawn at random
     Deleterandom,
+    /// Delete each of a random half of the keys, then only watch the directory
+    Deletehalf,
     /// Open a database whose writer was killed before it flushed anything
     Recover,
 }
@@ -51,6 +53,8 @@ pub enum Choice {
     InOrder,
     /// The key to which a fixed permutation maps the operation's number.
     Permuted,
+    /// The same with another permutation, which knows nothing of the order in which keys were written.
+    PermutedAnew,
     /// Any key, by the plan's distribution.
     Drawn,
     /// Any key, with a suffix that no stored key has.
@@ -70,6 +74,7 @@ impl Workload {
             Self::Readseq => "readseq",
             Self::Readreverse => "readreverse",
             Self::Deleterandom => "deleterandom",
+            Self::Deletehalf => "deletehalf",
             Self::Recover => "recover",
         }
     }
@@ -80,7 +85,7 @@ impl Workload {
             Self::Fillseq | Self::Fillrandom | Self::Fillsync | Self::Overwrite | Self::Recover => {
                 Action::Put
             }
-            Self::Deleterandom => Action::Delete,
+            Self::Deleterandom | Self::Deletehalf => Action::Delete,
             Self::Readrandom | Self::Readmissing => Action::Get,
             Self::Readseq => Action::Next,
             Self::Readreverse => Action::Previous,
@@ -92,6 +97,7 @@ impl Workload {
         match self {
             Self::Fillseq | Self::Readseq | Self::Readreverse => Choice::InOrder,
             Self::Fillrandom | Self::Fillsync | Self::Recover => Choice::Permuted,
+            Self::Deletehalf => Choice::PermutedAnew,
             Self::Overwrite | Self::Readrandom | Self::Deleterandom => Choice::Drawn,
             Self::Readmissing => Choice::DrawnMissing,
         }
@@ -116,6 +122,7 @@ impl Workload {
     pub(super) fn operations(self, plan: &Plan) -> u64 {
         match self {
             Self::Fillseq | Self::Fillrandom | Self::Recover => plan.num,
+            Self::Deletehalf => plan.num / 2,
             Self::Fillsync => (plan.num / 1000).max(100).min(plan.num),
             _ => plan.ops.unwrap_or(plan.num),
         }

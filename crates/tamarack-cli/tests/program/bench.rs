@@ -89,6 +89,25 @@ fn a_killed_writer_loses_nothing_and_its_log_is_replayed() {
 }
 
 #[test]
+fn the_space_of_a_deleted_half_is_watched() {
+    let world = World::new();
+    let limits = ["--max-space-amplification", "1.5", "--verify"];
+    let run = world.ok(&[&["bench", "fillrandom", "deletehalf", "readseq"], &SMALL[..], &limits].concat());
+    let reports = run.json_lines();
+    let half = &reports[1];
+    assert_eq!((&half["ops"], &half["live_bytes"]), (&json!(1000), &json!(1000 * 216)), "each key once");
+    assert_eq!(half["bound_bytes"], json!(1500 * 216 + 16 * (32 << 20)));
+    assert!(field(half, "below_bound_seconds") <= 120.0, "so little is always below it");
+    assert!(field(half, "rest_disk_bytes") >= field(half, "live_bytes"));
+    let ratio = field(half, "rest_disk_bytes") / field(half, "live_bytes");
+    assert!((field(half, "rest_space_amplification") - ratio).abs() < 1e-9);
+    assert_eq!((&reports[2]["found"], &reports[2]["verified"]), (&json!(1000), &json!(1000)));
+    assert_eq!(reports[0]["bound_bytes"], Value::Null);
+    let text = world.ok(&["bench", "fillseq", "deletehalf", "--num", "1000"]).text();
+    assert!(text.lines().nth(3).is_some_and(|line| line.contains("at rest after")), "{text}");
+}
+
+#[test]
 fn people_get_a_table() {
     let world = World::new();
     let text = world.ok(&["bench", "fillseq", "readseq", "--num", "1000"]).text();
