@@ -263,6 +263,7 @@ fn space_to_json(stats: &tamarack::Stats) -> Value {
         "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes, "hole_bytes": stats.hole_bytes,
         "space_amplification": stats.space_amplification, "disk_bytes_max": stats.disk_bytes_max,
         "moved_segments": stats.moved_segments, "relocation_memory_bytes": stats.relocation_memory_bytes,
+        "relocation_bytes": stats.relocation_bytes,
         "quarantined_segments": quarantined(stats),
         "readers": stats.readers.iter().map(reader_to_json).collect::<Vec<_>>(),
         "running_collections": stats.running_collections.iter().map(collection_to_json).collect::<Vec<_>>(),

@@ -99,6 +99,10 @@ pub struct Options {
     pub level_bytes_base: u64,
     /// Bytes of index blocks cached. Default: 64 MiB.
     pub block_cache_bytes: usize,
+    /// Bytes of relocation tables kept in memory, at least 4 KiB: eight for each record that garbage collection has moved
+    /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while
+    /// all would take more, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
+    pub relocation_cache_bytes: usize,
     /// Files held open at most, at least 16. Default: 1000.
     pub open_files_max: usize,
     /// Threads for flushes and compactions, at least 1. Default: 2.
@@ -132,6 +136,7 @@ impl Default for Options {
             table_bytes_max: 32 << 20,
             level_bytes_base: 64 << 20,
             block_cache_bytes: 64 << 20,
+            relocation_cache_bytes: 64 << 20,
             open_files_max: 1000,
             background_threads: 2,
             listener: None,
@@ -170,6 +175,7 @@ impl Options {
         within("filter_bits_per_key", u64::from(self.filter_bits_per_key), 0..=32)?;
         within("table_bytes_max", self.table_bytes_max, 4 << 10..=1 << 40)?;
         within("level_bytes_base", self.level_bytes_base, 4 << 10..=1 << 50)?;
+        within("relocation_cache_bytes", self.relocation_cache_bytes as u64, 4 << 10..=u64::MAX)?;
         within("open_files_max", self.open_files_max as u64, 16..=1 << 20)?;
         within("background_threads", self.background_threads as u64, 1..=256)?;
         within("length of the comparator's name", self.comparator.name().len() as u64, 1..=255)?;

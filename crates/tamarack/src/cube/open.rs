@@ -79,6 +79,7 @@ impl Cube {
             index.cube(),
             keys.clone(),
             options.open_files_max / SEGMENT_FILES_SHARE,
+            options.relocation_cache_bytes as u64,
         ));
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
@@ -303,6 +304,7 @@ fn open_index(
         compaction: CompactionOptions {
             base_weight: options.level_bytes_base,
             table_bytes_max: options.table_bytes_max,
+            relocation_bytes_max: options.relocation_cache_bytes as u64,
             ..CompactionOptions::default()
         },
         manifest_bytes_max: MANIFEST_BYTES_MAX,

@@ -136,6 +136,10 @@ pub struct Stats {
     pub moved_segments: u64,
     /// Bytes of memory that relocation tables take now.
     pub relocation_memory_bytes: u64,
+    /// Bytes of memory that all relocation tables would take, about. Beyond
+    /// [`Options::relocation_cache_bytes`](crate::Options) they are not all in memory, and compactions see to it that they
+    /// go.
+    pub relocation_bytes: u64,
     /// Segments that are damaged and are not collected.
     pub quarantined_segments: Vec<u32>,
     /// Bytes of keys and values that can be read; estimated as far as hidden ones are.
@@ -222,6 +226,7 @@ impl Cube {
             hole_bytes,
             table_bytes,
             moved_segments: version.segments().moved().count() as u64,
+            relocation_bytes: version.segments().relocation_memory_bytes(),
             worst_case_reads: 2 * (level0 + deeper) + 1,
             warnings: self.health.warnings(),
             levels,

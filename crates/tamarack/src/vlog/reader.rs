@@ -108,8 +108,6 @@ pub struct ReadCounters {
     pub bytes: AtomicU64,
 }
 
-/// Bytes of relocation tables kept in memory. A table that is not there costs a read of the device.
-pub const RELOCATION_CACHE_BYTES: u64 = 64 << 20;
 /// Bytes of a typical table, from which the cache guesses how many it will hold.
 const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;
 
@@ -137,16 +135,24 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// A reader of the segments in `directory` that keeps at most `files_max` of them open.
-    pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, order: KeyOrder, files_max: usize) -> Self {
-        let tables = (RELOCATION_CACHE_BYTES / RELOCATION_BYTES_TYPICAL) as usize;
+    /// A reader of the segments in `directory` that keeps at most `files_max` of them open, and at most
+    /// `relocation_bytes_max` of relocation tables in memory: one that is not there costs a read of the device.
+    pub fn new(
+        fs: Arc<dyn Fs>,
+        directory: PathBuf,
+        cube: CubeId,
+        order: KeyOrder,
+        files_max: usize,
+        relocation_bytes_max: u64,
+    ) -> Self {
+        let tables = (relocation_bytes_max / RELOCATION_BYTES_TYPICAL).max(1) as usize;
         Self {
             fs,
             directory,
             cube,
             order,
             open: Cache::new(files_max),
-            relocations: Cache::with_weighter(tables, RELOCATION_CACHE_BYTES, RelocationWeight),
+            relocations: Cache::with_weighter(tables, relocation_bytes_max, RelocationWeight),
             relocation_order: KeyOrder::new(Arc::new(Bytewise)),
             counters: ReadCounters::default(),
         }

@@ -5,10 +5,14 @@
 //! `decide` says which entries survive. Doing is apart: `run` merges a plan's inputs into new tables and returns
 //! the edit, which the index installs.
 //!
+//! Compactions also replace pointers into segments that were moved. Where too many are left, [`dissolve`] has tables
+//! rewritten for that alone.
+//!
 //! Two plans that share a level never overlap in key range while both run ([`InProgress`]): that alone makes the
 //! edits of concurrent compactions fit one another.
 
 mod decide;
+mod dissolve;
 mod in_progress;
 mod manual;
 mod picker;
@@ -51,6 +55,8 @@ pub struct CompactionOptions {
     pub base_weight: u64,
     /// Size at which an output table ends, in bytes.
     pub table_bytes_max: u64,
+    /// Bytes of memory that relocation tables may take, all together. Beyond that tables are rewritten so that they go.
+    pub relocation_bytes_max: u64,
     /// A level is due when its score, in thousandths of its target, reaches this. 1000 in steady state; less makes
     /// compaction eager, which finds garbage in the value log sooner.
     pub due_permille: u64,
@@ -58,6 +64,12 @@ pub struct CompactionOptions {
 
 impl Default for CompactionOptions {
     fn default() -> Self {
-        Self { l0_tables: 4, base_weight: 64 << 20, table_bytes_max: 16 << 20, due_permille: 1000 }
+        Self {
+            l0_tables: 4,
+            base_weight: 64 << 20,
+            table_bytes_max: 16 << 20,
+            relocation_bytes_max: 64 << 20,
+            due_permille: 1000,
+        }
     }
 }

@@ -3,12 +3,13 @@
 //! L0 is due by its number of tables and their size beside L1, every other level by its weight: its bytes, plus a part of the value bytes
 //! that it references, plus for each deletion the part that the value it hides would count. So levels full of
 //! overwritten values and deletions are compacted early, and their garbage surfaces. Within a level the table with
-//! the most weight per byte to be rewritten goes first.
+//! the most weight per byte to be rewritten goes first. Relocation tables that take too much memory compete with levels.
 
 use crate::base::limits::LEVELS;
 use crate::base::sync::Arc;
 
 use super::super::version::{TableMeta, Version, overlapping};
+use super::dissolve::{self, pick_dissolving};
 use super::in_progress::InProgress;
 use super::plan::{CompactionPlan, KeyRange};
 use super::{CompactionOptions, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
@@ -25,15 +26,27 @@ pub fn pick(
     options: &CompactionOptions,
 ) -> Option<CompactionPlan> {
     let weights = Weights::of(version);
-    let mut due: Vec<(u64, usize)> = (0..LEVELS - 1)
-        .map(|level| (score(version, level, &weights, in_progress, options), level))
+    let mut due: Vec<(u64, Need)> = (0..LEVELS - 1)
+        .map(|level| (score(version, level, &weights, in_progress, options), Need::Level(level)))
         .filter(|&(score, _)| score > 0 && score >= options.due_permille)
         .collect();
-    due.sort_by_key(|&(score, level)| (std::cmp::Reverse(score), level));
-    due.into_iter().find_map(|(_, level)| match level {
-        0 => pick_l0(version, in_progress, options),
-        _ => pick_table(version, level, &weights, in_progress, options),
+    let relocations = dissolve::score(version, options);
+    due.extend((relocations > 0).then_some((relocations, Need::Relocations)));
+    due.sort_by_key(|&(score, need)| (std::cmp::Reverse(score), need));
+    due.into_iter().find_map(|(_, need)| match need {
+        Need::Level(0) => pick_l0(version, in_progress, options),
+        Need::Level(level) => pick_table(version, level, &weights, in_progress, options),
+        Need::Relocations => pick_dissolving(version, in_progress, options),
     })
+}
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    /// A level holds more than it should.
+    Level(usize),
+    /// Relocation tables take too much memory.
+    Relocations,
 }
 
 /// How full `level` is, in thousandths of its target. Tables that a running compaction takes away do not count.

@@ -8,7 +8,13 @@ use super::plan::PlanKind;
 use super::*;
 
 fn options() -> CompactionOptions {
-    CompactionOptions { l0_tables: 4, base_weight: 100, table_bytes_max: 10, due_permille: 1000 }
+    CompactionOptions {
+        l0_tables: 4,
+        base_weight: 100,
+        table_bytes_max: 10,
+        relocation_bytes_max: 400,
+        due_permille: 1000,
+    }
 }
 
 fn render(plan: &CompactionPlan) -> String {
@@ -132,6 +138,46 @@ fn eager_compaction_starts_early() {
     let eager = CompactionOptions { due_permille: 250, ..options() };
     let plan = pick(&version, &in_progress, &eager).expect("30 % are above 25 %");
     assert_eq!(render(&plan), "merge L1 10[a-b] with L2 20[a-b]");
+}
+
+/// Each relocation table takes about 133 bytes.
+const MOVED: &str = "\nsegment 9\nmove 1 to 9:100\nmove 2 to 9:300\nmove 3 to 9:500\nmove 4 to 9:700";
+
+#[test]
+fn tables_are_rewritten_while_relocation_tables_take_too_much() {
+    let tables = "L1: 10[a-b] refs=1:2:200 11[c-d] refs=2:5:500,9:90:90 12[e-f] refs=9:90:90
+                  L2: 20[a-f] bytes=20 refs=1:2:200,3:7:700";
+    assert_eq!(
+        picks(&format!("{tables}{MOVED}")),
+        ["merge L1 11[c-d] in place", "merge L2 20[a-f] in place", "merge L1 10[a-b] in place"],
+        "most pointers per byte first, and none without any"
+    );
+    let fewer = "\nsegment 9\nmove 1 to 9:100\nmove 2 to 9:300\nmove 3 to 9:500";
+    assert!(picks(&format!("{tables}{fewer}")).is_empty(), "three take no more than they may");
+    let sparse = "L1: 10[a-b] bytes=40 11[c-d] bytes=40\nL6: 60[a-b] bytes=513 refs=1:2:200 61[c-d] bytes=512 refs=1:2:200";
+    assert_eq!(
+        picks(&format!("{sparse}{MOVED}"))[..],
+        ["merge L6 61[c-d] in place"],
+        "the other is too sparse"
+    );
+}
+
+#[test]
+fn relocation_tables_wait_for_levels_far_beyond_their_targets() {
+    let tables = |bytes| format!("L1: 10[a-b] bytes={bytes}\nL2: 20[a-b] refs=1:2:200 21[c-d]{MOVED}");
+    assert_eq!(picks(&tables(151))[0], "merge L1 10[a-b] with L2 20[a-b]");
+    assert_eq!(picks(&tables(100))[0], "merge L2 20[a-b] in place");
+    let eager = CompactionOptions { due_permille: 1, relocation_bytes_max: 10_000, ..options() };
+    let version = Arc::new(version(&format!("L6: 60[a-b] refs=1:2:200{MOVED}")));
+    assert!(pick(&version, &InProgress::default(), &eager).is_none(), "eagerness is about levels");
+}
+
+#[test]
+fn pointers_of_level_0_are_replaced_on_the_way_down() {
+    let tables = "L0: 4[c-d] refs=9:1:100 3[a-b] refs=1:9:900 2[a-c]\nL1: 10[a-c] bytes=40";
+    assert_eq!(picks(&format!("{tables}{MOVED}")), ["merge L0 4[c-d] 3[a-b] 2[a-c] with L1 10[a-c]"]);
+    let behind = "L0: 5[x-z] refs=1:9:900 4[c-d] 3[a-b] refs=1:9:900";
+    assert_eq!(picks(&format!("{behind}{MOVED}")), ["move L0 3[a-b]"], "the oldest first");
 }
 
 #[test]

@@ -42,8 +42,12 @@ struct Harness {
 fn options() -> IndexOptions {
     let order = KeyOrder::new(Arc::new(Bytewise));
     let table = TableOptions { block_bytes: 64, ..TableOptions::new(CubeId(0), order, RECORD_OVERHEAD) };
-    let compaction =
-        CompactionOptions { l0_tables: 3, base_weight: 2000, table_bytes_max: 600, due_permille: 1000 };
+    let compaction = CompactionOptions {
+        l0_tables: 3,
+        base_weight: 2000,
+        table_bytes_max: 600,
+        ..CompactionOptions::default()
+    };
     let blocks = Arc::new(BlockCache::new(1 << 16));
     IndexOptions { table, compaction, manifest_bytes_max: 2000, open_tables_max: 8, blocks }
 }

@@ -16,6 +16,10 @@ use crate::base::sync::Arc;
 
 use super::files::FileHandle;
 
+/// A relocation takes eight bytes in memory; stored it takes a byte or two for the length of the record before it, and
+/// four for its place.
+const RELOCATION_MEMORY: (u64, u64) = (8, 6);
+
 /// A sealed segment.
 #[derive(Debug, Clone)]
 pub struct SegmentEntry {
@@ -124,6 +128,12 @@ impl SegmentMap {
     /// The relocation table for pointers to segment `id`; `None` if its records are where they were written.
     pub fn relocation_table(&self, id: SegmentId) -> Option<ValuePointer> {
         if self.moved.is_empty() { None } else { self.moved.get(&id).map(|moved| moved.table) }
+    }
+
+    /// Bytes of memory that all relocation tables would take, about.
+    pub fn relocation_memory_bytes(&self) -> u64 {
+        let stored = self.moved.values().map(|moved| u64::from(moved.table.stored_len)).sum::<u64>();
+        stored * RELOCATION_MEMORY.0 / RELOCATION_MEMORY.1
     }
 
     /// What tables reference under the id of segment `id`, sealed or not, moved or not.
