@@ -9,8 +9,7 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::garbage::{
@@ -18,7 +17,7 @@ use common::garbage::{
     delete, fill, half_dead, quiet,
 };
 use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, assert_clean, copy_directory, open};
+use common::{PATIENCE_SECONDS, Watchdog, assert_clean, open};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
 use tamarack::{ErrorKind, GcGoal, Options, ReadOptions};
 
@@ -216,28 +215,6 @@ fn a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure() {
     assert!(order.is_sorted(), "{order:?} of {calls:#?}");
 }
 
-/// Copies the database before each call that changes something, while `act` does what it does.
-fn copies_of(place: &Place, act: impl FnOnce()) -> Vec<(PathBuf, String)> {
-    let copies = Arc::new(Mutex::new(Vec::new()));
-    let (from, steps, kept) = (place.path(), place.beside("steps"), Arc::clone(&copies));
-    let next = AtomicUsize::new(0);
-    place.faults.watch(move |call, path| {
-        if call.is_mutating() {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let to = steps.join(number.to_string());
-            copy_directory(&from, &to);
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            kept.lock().unwrap().push((to, format!("a crash before step {number}, {call:?} of {name}")));
-        }
-    });
-    act();
-    place.faults.unwatch();
-    let last = place.beside("after");
-    copy_directory(&place.path(), &last);
-    copies.lock().unwrap().push((last, "a crash after all".to_owned()));
-    std::mem::take(&mut *copies.lock().unwrap())
-}
-
 fn assert_survives(path: &Path, model: &Content, what: &str) {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, what);
     let paranoid = Options { paranoid_checks: true, ..quiet() };
@@ -257,7 +234,7 @@ fn a_crash_between_any_two_steps_of_a_collection_loses_nothing() {
     let place = start.copy(quiet());
     let db = place.open();
     db.wait_idle().unwrap();
-    let copies = copies_of(&place, || {
+    let copies = place.copies_at_each_change(|| {
         let done = db.gc(GcGoal::Until(1.0)).unwrap();
         assert!(done.records > 0 && done.hidden > 0, "{done:?}");
     });
@@ -276,7 +253,7 @@ fn a_crash_between_any_two_steps_of_what_follows_loses_nothing() {
     db.gc(GcGoal::Until(1.0)).unwrap();
     assert!(db.stats().moved_segments > 1);
     // Pointers are replaced, moved ids forgotten, and what was left behind is dropped.
-    let copies = copies_of(&place, || {
+    let copies = place.copies_at_each_change(|| {
         compact(&db);
         assert_eq!(db.stats().moved_segments, 0);
         db.gc(GcGoal::Until(1.0)).unwrap();

@@ -10,9 +10,7 @@
 mod common;
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
 
 use common::garbage::{Content, assert_holds, assert_holds_at, assert_no_orphans, compact, key, quiet};
 use common::place::Place;
@@ -370,32 +368,13 @@ fn each_call_of_a_hole_may_fail() {
     fail_each(Call::PunchHole, ".vlog", ENOSPC);
 }
 
-/// Copies the database before each call that changes something, while `act` does what it does.
-fn copies_of(place: &Place, act: impl FnOnce()) -> Vec<(PathBuf, String)> {
-    let copies = Arc::new(Mutex::new(Vec::new()));
-    let (from, steps, kept) = (place.path(), place.beside("steps"), Arc::clone(&copies));
-    let next = AtomicUsize::new(0);
-    place.faults.watch(move |call, path| {
-        if call.is_mutating() {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let to = steps.join(number.to_string());
-            copy_directory(&from, &to);
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            kept.lock().unwrap().push((to, format!("a crash before step {number}, {call:?} of {name}")));
-        }
-    });
-    act();
-    place.faults.unwatch();
-    std::mem::take(&mut *copies.lock().unwrap())
-}
-
 /// I-04, I-13: the edit is durable before the first hole is there, and a crash in between loses neither.
 #[test]
 fn a_crash_between_any_two_steps_loses_nothing() {
     let (start, model) = start();
     let db = start.open();
     db.wait_idle().unwrap();
-    let copies = copies_of(&start, || {
+    let copies = start.copies_at_each_change(|| {
         let done = db.gc(GcGoal::Once).unwrap();
         assert!(done.punched > 0, "{done:?}");
     });

@@ -1,8 +1,11 @@
 //! A database in a world of its own: its calls fail on demand, its clock stands still until it is moved, and beside it
 //! there is room for copies.
 
+#![allow(clippy::disallowed_types, reason = "watchers are called from the engine's own threads")]
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tamarack::testing::{Env, Fault, FaultEnv, Faults};
 use tamarack::{Db, Options};
@@ -57,6 +60,30 @@ impl Place {
     /// Opens the database with other options, or expecting an error.
     pub fn try_open(&self, options: &Options) -> tamarack::Result<Db> {
         Db::open_with_env(self.path(), options.clone(), &self.env)
+    }
+
+    /// Copies the database before each call that changes something, while `act` does what it does, and after all; says of
+    /// each copy where the crash was that it stands for.
+    pub fn copies_at_each_change(&self, act: impl FnOnce()) -> Vec<(PathBuf, String)> {
+        let copies = Arc::new(Mutex::new(Vec::new()));
+        let (from, steps, kept) = (self.path(), self.beside("steps"), Arc::clone(&copies));
+        let next = AtomicUsize::new(0);
+        self.faults.watch(move |call, path| {
+            if call.is_mutating() {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let to = steps.join(number.to_string());
+                copy_directory(&from, &to);
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                kept.lock().unwrap().push((to, format!("a crash before step {number}, {call:?} of {name}")));
+            }
+        });
+        act();
+        self.faults.unwatch();
+        let last = self.beside("after");
+        copy_directory(&self.path(), &last);
+        let mut copies = std::mem::take(&mut *copies.lock().unwrap());
+        copies.push((last, "a crash after all".to_owned()));
+        copies
     }
 
     /// Drops `db` in a world in which every call fails that would change something.

@@ -18,9 +18,9 @@ pub struct Candidate {
 
 impl Candidate {
     /// What collecting it gains for what it costs, after Rosenblum and Ousterhout (SOSP '91): dead bytes, held to stay so
-    /// the longer the segment has been there, over bytes read and written. With age as it is, as there, uniform
-    /// overwrites once cost 3.1 bytes written for each byte, with its square root 2.9, with the fourth root 2.8, and
-    /// without it 2.7; where some keys are written more often than others, age tells which segments are about to die.
+    /// the longer the segment has been there, over bytes read and written. Age counts by its fourth root, not as it is: where
+    /// all keys are overwritten alike it tells nothing, and choosing by it costs copies; where some are written more often
+    /// than others, it tells which segments are about to die.
     fn benefit(&self) -> f64 {
         let alive = self.live_share();
         (1.0 - alive) * (self.age.max(1) as f64).powf(0.25) / (1.0 + alive)

@@ -24,7 +24,6 @@ const REFUSE_AFTER: Duration = Duration::from_secs(10);
 const SURFACE_PART_OF_SLACK: u64 = 8;
 /// A snapshot that is held for longer while space is wanted is worth a warning.
 const SNAPSHOT_OLD: Duration = Duration::from_secs(3600);
-
 /// An iterator that holds more than the slack for longer is worth one, too.
 const READER_OLD: Duration = Duration::from_secs(60);
 

@@ -38,12 +38,12 @@ pub struct Files {
     segments: Mutex<HashMap<SegmentId, std::sync::Weak<FileHandle>>>,
     /// Bytes of files, and of parts of them, that no version will mention any more and that somebody still holds.
     leaving_bytes: AtomicU64,
+    /// The same by file. Rank: innermost, as above.
+    leaving: Mutex<HashMap<FileName, u64>>,
     /// Bytes of a block of the file system.
     block_bytes: u64,
     /// Parts of segments that nobody can reach.
     pub(super) holes: Holes,
-    /// The same by file. Rank: innermost, as above.
-    leaving: Mutex<HashMap<FileName, u64>>,
 }
 
 /// Where the file system does not tell. Punching more or less than whole blocks frees less, and does no harm.
@@ -66,9 +66,9 @@ impl Files {
             observer,
             segments,
             leaving_bytes: AtomicU64::new(0),
+            leaving: Mutex::default(),
             block_bytes,
             holes: Holes::default(),
-            leaving: Mutex::default(),
         })
     }
 
