@@ -5,12 +5,20 @@
 //! not poison: a panic inside the engine poisons the whole cube instead (see `cube::state`).
 //!
 //! Shuttle's atomics are larger than the integers they hold. Memory that is laid out by hand takes
-//! [`PlainAtomicU64`] instead and calls [`interleave`] before each access.
+//! [`PlainAtomicU64`] instead and calls [`interleave`] before each access. A simulated world is for shuttle like the
+//! processor that it runs on: its state lies under a [`PlainMutex`], which is no place to wait.
 
 pub use imp::*;
 
 /// An atomic of exactly eight bytes in every build.
 pub use std::sync::atomic::AtomicU64 as PlainAtomicU64;
+
+/// An atomic of exactly one byte in every build.
+pub use std::sync::atomic::AtomicU8 as PlainAtomicU8;
+
+/// A lock that shuttle does not know in any build. Whoever holds it does nothing at which another thread could run, and
+/// calls [`interleave`] before.
+pub use parking_lot::{Mutex as PlainMutex, MutexGuard as PlainMutexGuard};
 
 #[cfg(not(shuttle))]
 mod imp {

@@ -15,6 +15,7 @@ use crate::base::sync::Arc;
 pub mod fault;
 pub mod pool;
 pub mod posix;
+pub mod sim;
 
 /// One world. Cheap to clone; clones share everything.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use self::clock::PosixClock;
 use self::fs::PosixFs;
 use self::random::PosixRng;
-use self::threads::PosixThreads;
+pub(in crate::env) use self::threads::PosixThreads;
 use crate::base::sync::Arc;
 use crate::env::Env;
 

@@ -1,0 +1,149 @@
+//! The disk as a test sees it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::crash::{Fate, Kind};
+use super::fs::SimFs;
+use super::random::{Random, SimRng};
+use super::state::State;
+use super::time::{SimClock, SimThreads};
+use crate::base::sync::{Arc, PlainMutex, PlainMutexGuard, interleave};
+use crate::env::Env;
+
+/// What a world is like.
+#[derive(Debug, Clone)]
+pub struct SimOptions {
+    /// Determines every random number that the engine gets.
+    pub seed: u64,
+    /// Bytes of a block of the file system.
+    pub block_bytes: u64,
+    /// Bytes that fit on the disk.
+    pub capacity_bytes: u64,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        Self { seed: 0, block_bytes: 4096, capacity_bytes: 1 << 40 }
+    }
+}
+
+/// A simulated disk, and the world around it. Clones are the same disk.
+#[derive(Clone)]
+pub struct SimDisk {
+    shared: Arc<Shared>,
+    env: Env,
+}
+
+/// What the disk, its files and its mappings share.
+pub struct Shared {
+    state: PlainMutex<State>,
+}
+
+impl Shared {
+    /// The disk's state. A point at which another thread may go first.
+    pub fn lock(&self) -> PlainMutexGuard<'_, State> {
+        interleave();
+        self.lock_at_once()
+    }
+
+    /// The same where a thread must not wait for another: when something is dropped, or looked at from outside.
+    pub fn lock_at_once(&self) -> PlainMutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+impl SimDisk {
+    /// An empty disk in a new world.
+    pub fn new(options: &SimOptions) -> Self {
+        let state = State::new(options.block_bytes, options.capacity_bytes);
+        Self::with_state(state, options.seed, Duration::from_secs(1))
+    }
+
+    fn with_state(state: State, seed: u64, now: Duration) -> Self {
+        let shared = Arc::new(Shared { state: PlainMutex::new(state) });
+        let env = Env {
+            fs: Arc::new(SimFs::new(Arc::clone(&shared))),
+            clock: Arc::new(SimClock::at(now)),
+            rng: Arc::new(SimRng::new(seed)),
+            spawn: Arc::new(SimThreads),
+        };
+        Self { shared, env }
+    }
+
+    /// The world in which this is the disk.
+    pub fn env(&self) -> Env {
+        self.env.clone()
+    }
+
+    /// The disk after a loss of power at this moment, in a world of its own. What survives of that which was in flight
+    /// depends on `seed`. This disk goes on as it is.
+    pub fn crash(&self, seed: u64) -> Self {
+        let state = self.shared.lock_at_once();
+        let mut fate = Fate::from_seed(seed, state.changes());
+        self.image(&state, &mut fate, seed)
+    }
+
+    /// Takes a picture as [`crash`](Self::crash) does, when change number `change` is about to be made, for
+    /// [`take_crash`](Self::take_crash). Only the last one that was asked for is taken.
+    pub fn crash_at(&self, change: u64, seed: u64) {
+        self.shared.lock_at_once().crash_at(change, seed);
+    }
+
+    /// The disk after the crash that was asked for, if it has come to that.
+    pub fn take_crash(&self) -> Option<Self> {
+        let crashed = self.shared.lock_at_once().take_crash()?;
+        let random = Random::new(crashed.trace()).number();
+        Some(Self::with_state(crashed, random, self.env.clock.monotonic()))
+    }
+
+    /// Notes that `number` holds for `subject` from now on: something that a crash must not take back, for example.
+    pub fn note_fact(&self, subject: u64, number: u64) {
+        self.shared.lock_at_once().facts.insert(subject, number);
+    }
+
+    /// What was noted for `subject` last; in the picture of a crash, before that.
+    pub fn fact(&self, subject: u64) -> Option<u64> {
+        self.shared.lock_at_once().facts.get(&subject).copied()
+    }
+
+    /// The disk after the death of the process at this moment: everything that was written is there.
+    pub fn kill(&self) -> Self {
+        let state = self.shared.lock_at_once();
+        self.image(&state, &mut Fate::of(Kind::Everything, 0), state.trace())
+    }
+
+    /// The disk after a loss of power that took everything in flight.
+    pub fn crash_to_durable(&self) -> Self {
+        let state = self.shared.lock_at_once();
+        self.image(&state, &mut Fate::of(Kind::Nothing, 0), state.trace())
+    }
+
+    /// A digest of every call to the file system so far, its arguments and bytes included: equal for two runs that did
+    /// the same things in the same order.
+    pub fn trace(&self) -> u64 {
+        self.shared.lock_at_once().trace()
+    }
+
+    /// How many changes of files and names there were.
+    pub fn changes(&self) -> u64 {
+        self.shared.lock_at_once().changes()
+    }
+
+    fn image(&self, state: &State, fate: &mut Fate, seed: u64) -> Self {
+        let random = Random::new(seed ^ state.trace()).number();
+        Self::with_state(state.crashed(fate), random, self.env.clock.monotonic())
+    }
+}
+
+impl fmt::Debug for SimDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimDisk").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}

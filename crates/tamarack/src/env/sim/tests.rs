@@ -1,0 +1,378 @@
+//! What a disk keeps, rule by rule, and what crashes leave.
+
+#![expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+#![expect(clippy::unwrap_used, reason = "what a test prepares must not fail")]
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use super::crash::{Fate, Kind};
+use super::directory::{NameChange, Names};
+use super::effect::{Change, Effect};
+use super::state::ROOT;
+use super::*;
+use crate::base::sync::Arc;
+use crate::env::fault::ENOSPC;
+use crate::env::{File, Fs, LockMode, read_file, replace_file};
+
+const SEEDS: u64 = 400;
+
+fn disk() -> SimDisk {
+    SimDisk::new(&SimOptions::default())
+}
+
+fn path(name: &str) -> &Path {
+    Path::new(name)
+}
+
+fn fs(disk: &SimDisk) -> Arc<dyn Fs> {
+    disk.env().fs
+}
+
+/// A file with those bytes, nothing of which is durable.
+fn create(disk: &SimDisk, name: &str, bytes: &[u8]) -> Arc<dyn File> {
+    let file = fs(disk).create_new(path(name)).unwrap();
+    file.write_at(bytes, 0).unwrap();
+    file
+}
+
+/// The same, durable with its name.
+fn create_durable(disk: &SimDisk, name: &str, bytes: &[u8]) -> Arc<dyn File> {
+    let file = create(disk, name, bytes);
+    file.sync_data().unwrap();
+    fs(disk).sync_dir(path("/")).unwrap();
+    file
+}
+
+fn read(disk: &SimDisk, name: &str) -> Option<Vec<u8>> {
+    read_file(&*fs(disk), path(name)).ok()
+}
+
+/// Everything that `look` sees of the crashes of many seeds.
+fn after_crashes<T: Ord>(disk: &SimDisk, look: impl Fn(&SimDisk) -> T) -> BTreeSet<T> {
+    (0..SEEDS).map(|seed| look(&disk.crash(seed))).collect()
+}
+
+#[test]
+fn a_file_needs_both_syncs() {
+    for (sync_data, sync_dir) in [(false, false), (true, false), (false, true), (true, true)] {
+        let disk = disk();
+        let file = create(&disk, "file", b"bytes");
+        if sync_data {
+            file.sync_data().unwrap();
+        }
+        if sync_dir {
+            fs(&disk).sync_dir(path("/")).unwrap();
+        }
+        let kept = read(&disk.crash_to_durable(), "file");
+        let expected = match (sync_dir, sync_data) {
+            (false, _) => None,
+            (true, false) => Some(Vec::new()),
+            (true, true) => Some(b"bytes".to_vec()),
+        };
+        assert_eq!(kept, expected, "data {sync_data}, directory {sync_dir}");
+        assert_eq!(read(&disk.kill(), "file"), Some(b"bytes".to_vec()), "a kill loses nothing");
+        let found = after_crashes(&disk, |crashed| read(crashed, "file"));
+        assert_eq!(found.contains(&None), !sync_dir);
+        assert_eq!(found.iter().flatten().any(|bytes| bytes != b"bytes"), !sync_data);
+        assert!(found.contains(&Some(b"bytes".to_vec())), "everything may arrive");
+    }
+}
+
+#[test]
+fn a_sync_covers_what_was_written_before_and_nothing_after() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 2000]);
+    file.write_at(&[2; 1000], 1500).unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+    assert!(found.iter().all(|bytes| bytes[..1500] == [1; 1500]), "what was synced stays");
+    assert!(found.iter().any(|bytes| bytes.len() == 2000) && found.iter().any(|bytes| bytes.len() == 2500));
+    file.sync_data().unwrap();
+    assert_eq!(after_crashes(&disk, |crashed| read(crashed, "file").unwrap()).len(), 1);
+}
+
+#[test]
+fn writes_are_lost_torn_and_reordered_by_sector_and_page() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[0; 8192]);
+    file.write_at(&[1; 8192], 0).unwrap();
+    file.write_at(&[2; 8192], 0).unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+    let whole_sectors =
+        |bytes: &Vec<u8>| bytes.chunks(512).all(|sector| sector.iter().all(|byte| *byte == sector[0]));
+    assert!(found.iter().all(whole_sectors), "a sector is one moment");
+    for byte in 0..3 {
+        assert!(found.contains(&vec![byte; 8192]), "all as it was at moment {byte}");
+    }
+    assert!(found.iter().any(|bytes| bytes[0] == 0 && bytes[8191] == 2), "the end without the beginning");
+    assert!(found.iter().any(|bytes| bytes[..4096] == [1; 4096] && bytes[4096..] == [2; 4096]), "by page");
+    assert!(found.iter().any(|bytes| bytes[..512] == [2; 512] && bytes[512] == 0), "by sector");
+}
+
+#[test]
+fn lengths_outrun_data() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[]);
+    file.write_at(&[7; 1024], 0).unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+    assert!(found.contains(&Vec::new()) && found.contains(&vec![7; 1024]));
+    assert!(found.contains(&vec![0; 1024]), "zeros in place of data");
+    let garbage = |bytes: &Vec<u8>| bytes.iter().any(|byte| ![0, 7].contains(byte));
+    assert!(found.iter().any(garbage), "something else in place of data");
+    assert!(found.iter().all(|bytes| [0, 1024].contains(&bytes.len())));
+
+    let reserved = create_durable(&disk, "reserved", &[]);
+    reserved.allocate(0, 1024).unwrap();
+    reserved.write_at(&[7; 1024], 0).unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "reserved").unwrap());
+    assert!(found.contains(&vec![0; 1024]) && !found.iter().any(garbage), "what was reserved reads as zeros");
+}
+
+#[test]
+fn mapped_bytes_reach_the_disk_in_any_order_and_by_halves() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[]);
+    file.allocate(0, 8192).unwrap();
+    file.sync_data().unwrap();
+    let mapping = file.map(16384).unwrap();
+    // SAFETY: the range lies inside what was reserved, and nobody else uses it.
+    unsafe { mapping.write(0, &[1; 100]) };
+    // SAFETY: as above.
+    unsafe { mapping.write(6000, &[2; 100]) };
+    // SAFETY: nobody writes any more.
+    assert_eq!(unsafe { mapping.bytes(6000, 100) }, [2; 100]);
+    drop((mapping, file));
+    assert_eq!(read(&disk, "file").unwrap()[..100], [1; 100], "at once for all");
+    let found = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+    assert!(found.iter().all(|bytes| bytes.len() == 8192));
+    assert!(found.contains(&vec![0; 8192]));
+    assert!(found.iter().any(|bytes| bytes[99] == 0 && bytes[6099] == 2), "the later without the earlier");
+    assert!(found.iter().any(|bytes| bytes[0] == 1 && bytes[99] == 0), "a half");
+    fs(&disk).open_read(path("file")).unwrap().sync_data().unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+    assert!(found.len() == 1 && found.iter().all(|bytes| bytes[99] == 1 && bytes[6099] == 2));
+}
+
+#[test]
+fn a_mapped_file_may_be_cut_and_grow() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[]);
+    file.allocate(0, 1000).unwrap();
+    let mapping = file.map(1000).unwrap();
+    // SAFETY: the range lies inside what was reserved, and nobody else uses it.
+    unsafe { mapping.write(0, &[1; 1000]) };
+    file.write_at(&[2; 200], 900).unwrap();
+    file.set_len(1050).unwrap();
+    file.set_len(1100).unwrap();
+    let expected = [&[1; 900][..], &[2; 150], &[0; 50]].concat();
+    assert_eq!(read(&disk, "file"), Some(expected.clone()));
+    // SAFETY: nobody writes any more.
+    assert_eq!(unsafe { mapping.bytes(899, 3) }, [1, 2, 2]);
+    file.sync_data().unwrap();
+    assert_eq!(read(&disk.crash_to_durable(), "file"), Some(expected));
+}
+
+#[test]
+fn holes_and_cuts_are_undone_unless_synced() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 12288]);
+    file.punch_hole(4096, 4096).unwrap();
+    assert_eq!(file.allocated_bytes().unwrap(), 8192);
+    let holes = |crashed: &SimDisk| read(crashed, "file").unwrap()[4096] == 0;
+    assert_eq!(after_crashes(&disk, holes), BTreeSet::from([false, true]));
+    file.sync_data().unwrap();
+    assert_eq!(after_crashes(&disk, holes), BTreeSet::from([true]));
+    file.set_len(100).unwrap();
+    let lengths = |crashed: &SimDisk| read(crashed, "file").unwrap().len();
+    assert_eq!(after_crashes(&disk, lengths), BTreeSet::from([100, 12288]));
+}
+
+#[test]
+fn names_survive_apart_but_in_order() {
+    let disk = disk();
+    for name in ["a", "b"] {
+        create(&disk, name, name.as_bytes()).sync_data().unwrap();
+    }
+    fs(&disk).remove_file(path("a")).unwrap();
+    let found = after_crashes(&disk, |crashed| (read(crashed, "a").is_some(), read(crashed, "b").is_some()));
+    assert_eq!(found.len(), 4, "each alone, both, none: {found:?}");
+
+    fs(&disk).sync_dir(path("/")).unwrap();
+    assert_eq!(read(&disk.crash_to_durable(), "a"), None);
+    fs(&disk).rename(path("b"), path("c")).unwrap();
+    let found = after_crashes(&disk, |crashed| (read(crashed, "b").is_some(), read(crashed, "c").is_some()));
+    assert_eq!(found, BTreeSet::from([(true, false), (false, true)]), "a renamed file has one name");
+}
+
+#[test]
+fn a_replaced_file_is_the_old_or_the_new_one() {
+    let disk = disk();
+    create_durable(&disk, "CURRENT", b"old");
+    let new = create(&disk, "CURRENT.tmp", b"new");
+    new.sync_data().unwrap();
+    fs(&disk).rename(path("CURRENT.tmp"), path("CURRENT")).unwrap();
+    let found = after_crashes(&disk, |crashed| read(crashed, "CURRENT").unwrap());
+    assert_eq!(found, BTreeSet::from([b"new".to_vec(), b"old".to_vec()]));
+    replace_file(&*fs(&disk), path("CURRENT"), b"third").unwrap();
+    assert_eq!(after_crashes(&disk, |crashed| read(crashed, "CURRENT")).len(), 1);
+}
+
+#[test]
+fn a_removed_file_lives_while_it_is_open_and_until_its_name_is_gone_for_good() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 5000]);
+    let free = || fs(&disk).free_bytes(path("/")).unwrap();
+    let full = free();
+    fs(&disk).remove_file(path("file")).unwrap();
+    assert_eq!((file.len().unwrap(), file.links().unwrap(), free()), (5000, 0, full));
+    drop(file);
+    assert_eq!(free(), full + 8192, "room comes back with the last that has it open");
+    let found = after_crashes(&disk, |crashed| read(crashed, "file"));
+    assert_eq!(found, BTreeSet::from([None, Some(vec![1; 5000])]), "the name may come back, with the bytes");
+    fs(&disk).sync_dir(path("/")).unwrap();
+    assert_eq!(after_crashes(&disk, |crashed| read(crashed, "file")), BTreeSet::from([None]));
+}
+
+#[test]
+fn two_names_are_one_file() {
+    let disk = disk();
+    let file = create_durable(&disk, "one", b"1");
+    fs(&disk).create_dir_all(path("a/b")).unwrap();
+    fs(&disk).hard_link(path("one"), path("a/b/two")).unwrap();
+    assert_eq!(file.links().unwrap(), 2);
+    assert_eq!(
+        fs(&disk).hard_link(path("one"), path("a/b/two")).unwrap_err().kind(),
+        ErrorKind::AlreadyExists
+    );
+    file.write_at(b"2", 0).unwrap();
+    assert_eq!(read(&disk, "a/b/two"), Some(b"2".to_vec()));
+    file.sync_data().unwrap();
+    fs(&disk).sync_dir(path("a/b")).unwrap();
+    assert_eq!(read(&disk.crash_to_durable(), "a/b/two"), None, "its directories have no durable names");
+    fs(&disk).sync_dir(path("a")).unwrap();
+    fs(&disk).sync_dir(path("/")).unwrap();
+    let crashed = disk.crash_to_durable();
+    assert_eq!(read(&crashed, "a/b/two"), Some(b"2".to_vec()));
+    let file = fs(&crashed).open_write(path("one")).unwrap();
+    assert_eq!(file.links().unwrap(), 2);
+    file.write_at(b"3", 0).unwrap();
+    assert_eq!(read(&crashed, "a/b/two"), Some(b"3".to_vec()), "and stay one");
+    assert_eq!(read(&disk, "one"), Some(b"2".to_vec()), "the disk before goes its own way");
+}
+
+#[test]
+fn a_full_disk_takes_a_part() {
+    let disk = SimDisk::new(&SimOptions { capacity_bytes: 2048, block_bytes: 512, ..SimOptions::default() });
+    let file = create(&disk, "file", &[1; 1000]);
+    assert_eq!(fs(&disk).free_bytes(path("/")).unwrap(), 1024);
+    let error = file.write_at(&[2; 4000], 900).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(ENOSPC));
+    assert_eq!(file.len().unwrap(), 2048);
+    assert_eq!(file.allocate(2048, 1).unwrap_err().raw_os_error(), Some(ENOSPC));
+    file.punch_hole(0, 512).unwrap();
+    create(&disk, "other", &[3; 512]);
+    assert_eq!(file.write_at(&[4], 0).unwrap_err().raw_os_error(), Some(ENOSPC), "holes need room again");
+    file.write_at(&[4], 512).unwrap();
+}
+
+#[test]
+fn locks_exclude_each_other_and_die_with_the_machine() {
+    let disk = disk();
+    let lock = |disk: &SimDisk, mode| fs(disk).lock_dir(path("/"), mode);
+    let exclusive = lock(&disk, LockMode::Exclusive).unwrap();
+    assert_eq!(lock(&disk, LockMode::Shared).unwrap_err().kind(), ErrorKind::WouldBlock);
+    lock(&disk.kill(), LockMode::Exclusive).unwrap();
+    drop(exclusive);
+    let shared = [lock(&disk, LockMode::Shared).unwrap(), lock(&disk, LockMode::Shared).unwrap()];
+    assert!(lock(&disk, LockMode::Exclusive).is_err());
+    let [first, second] = shared;
+    drop(first);
+    assert!(lock(&disk, LockMode::Exclusive).is_err());
+    drop(second);
+    lock(&disk, LockMode::Exclusive).unwrap();
+}
+
+#[test]
+fn files_that_are_not_there_or_read_only_are_refused() {
+    let disk = disk();
+    create(&disk, "file", b"bytes");
+    let of = |result: std::io::Result<Arc<dyn File>>| result.unwrap_err().kind();
+    assert_eq!(of(fs(&disk).open_read(path("none"))), ErrorKind::NotFound);
+    assert_eq!(of(fs(&disk).create_new(path("file"))), ErrorKind::AlreadyExists);
+    assert_eq!(of(fs(&disk).create_new(path("none/file"))), ErrorKind::NotFound);
+    assert_eq!(of(fs(&disk).create_new(path("file/file"))), ErrorKind::NotADirectory);
+    let read_only = fs(&disk).open_read(path("/file")).unwrap();
+    assert_eq!(read_only.write_at(b"x", 0).unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert!(fs(&disk).exists(path("file")).unwrap() && !fs(&disk).exists(path("none")).unwrap());
+    assert_eq!(fs(&disk).list(path("/")).unwrap(), ["file"]);
+    assert_eq!(fs(&disk).remove_dir(path("/")).unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
+}
+
+#[test]
+fn the_same_calls_leave_the_same_trace_and_the_same_crashes() {
+    let run = |last: u8| {
+        let disk = disk();
+        let file = create(&disk, "file", &[1; 3000]);
+        file.sync_data().unwrap();
+        file.write_at(&[last], 0).unwrap();
+        disk
+    };
+    assert_eq!(run(2).trace(), run(2).trace());
+    assert_ne!(run(2).trace(), run(3).trace());
+    let images = |disk: &SimDisk| (0..50).map(|seed| read(&disk.crash(seed), "file")).collect::<Vec<_>>();
+    assert_eq!(images(&run(2)), images(&run(2)));
+    let random = |disk: &SimDisk| disk.env().rng.random_u64().unwrap();
+    assert_eq!(random(&run(2).crash(7)), random(&run(2).crash(7)));
+    assert_ne!(random(&run(2).crash(7)), random(&run(2).crash(8)));
+}
+
+#[test]
+fn a_crash_can_be_planned() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", b"before");
+    disk.note_fact(1, 10);
+    disk.crash_at(disk.changes() + 1, 1);
+    file.set_len(0).unwrap();
+    assert!(disk.take_crash().is_none(), "only when the change after that is made");
+    file.sync_data().unwrap();
+    disk.note_fact(1, 11);
+    file.write_at(b"after", 0).unwrap();
+    disk.note_fact(1, 12);
+    let crashed = disk.take_crash().unwrap();
+    assert_eq!((read(&crashed, "file"), crashed.fact(1)), (Some(Vec::new()), Some(11)));
+    assert_eq!((read(&disk, "file"), disk.fact(1)), (Some(b"after".to_vec()), Some(12)));
+    assert!(disk.take_crash().is_none());
+}
+
+#[test]
+fn sleeping_takes_no_time_but_moves_the_clock() {
+    let clock = disk().env().clock;
+    let before = clock.monotonic();
+    clock.sleep(Duration::from_secs(3600));
+    assert_eq!(clock.monotonic() - before, Duration::from_secs(3600));
+}
+
+/// Each kind of crash, of one journal.
+#[test]
+fn each_kind_of_crash_keeps_its_part() {
+    let write =
+        |at, offset| Effect { at, change: Change::Write { offset, bytes: vec![1; 512], mapped: false } };
+    let journal = [write(3, 0), write(5, 512), write(9, 1024)];
+    let kept = |kind| Fate::of(kind, 0).bytes(b"", &journal).len();
+    assert_eq!(kept(Kind::Nothing), 0);
+    assert_eq!(kept(Kind::Everything), 1536);
+    assert_eq!([3, 4, 9, 10].map(|moment| kept(Kind::UpTo(moment))), [0, 512, 1024, 1536]);
+
+    let changes = [NameChange::add(3, "a", ROOT), NameChange::replace(5, "a", "b", ROOT)];
+    let kept =
+        |kind, seed| Fate::of(kind, seed).names(&Names::new(), &changes).into_keys().collect::<Vec<_>>();
+    assert_eq!(kept(Kind::Nothing, 0), Vec::<String>::new());
+    assert_eq!(kept(Kind::Everything, 0), ["b"]);
+    assert_eq!(kept(Kind::UpTo(5), 0), ["a"]);
+    let any: BTreeSet<_> = (0..SEEDS).map(|seed| kept(Kind::Any, seed)).collect();
+    assert_eq!(any.len(), 3, "the second never without the first: {any:?}");
+    let kinds = (0..SEEDS).map(|seed| format!("{:?}", Fate::from_seed(seed, 1)));
+    assert_eq!(kinds.map(|kind| kind.contains("Any")).collect::<BTreeSet<_>>().len(), 2);
+}
