@@ -2,6 +2,7 @@
 //! coding, limits, and the synchronisation primitives. Nothing here does I/O or starts a thread.
 
 pub mod batch;
+pub mod cache;
 pub mod checksum;
 pub mod codec;
 pub mod coding;
@@ -18,4 +19,5 @@ pub mod options;
 pub mod pointer;
 pub mod recovery;
 pub mod segment;
+pub mod swap;
 pub mod sync;

@@ -20,6 +20,7 @@ use crate::base::ids::{CubeId, LogPosition};
 use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
 use crate::base::options::Options;
+use crate::base::swap::ArcSwapOption;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::pool::WorkerPool;
 use crate::env::{DirLock, Env, LockMode, remove_if_there};
@@ -33,7 +34,6 @@ use crate::vlog::format::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::lease::Leases;
 use crate::vlog::reader::SegmentReader;
 use crate::vlog::recover::{Recovered, Task, recover};
-use arc_swap::ArcSwapOption;
 use std::path::Path;
 
 /// What cubes share.

@@ -13,8 +13,9 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Condvar, Mutex, Ordering, SPINS_MAX, fence, spin_hint};
 
-/// Tickets that can be unpublished at the same time; more than any number of threads that write at once.
-const RING_TICKETS: u64 = 4096;
+/// Tickets that can be unpublished at the same time; more than any number of threads that write at once. Under shuttle,
+/// where an atomic is costly to make, threads are few.
+const RING_TICKETS: u64 = if cfg!(shuttle) { 16 } else { 4096 };
 
 /// A commit's place in log order. The first is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,6 @@
 //! A get looks into the active memtable, the frozen ones, and the tables, newest first, and stops at the first
 //! version it may see; a pointer then costs one read of the log. Nothing here takes a lock that a writer holds.
 
-use arc_swap::Guard;
-
 use super::Cube;
 use super::iter::CubeIter;
 use super::readers::ReaderKind;
@@ -16,6 +14,7 @@ use crate::base::ids::Sequence;
 use crate::base::keys::EntryKind;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
+use crate::base::swap::Guard;
 use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 use crate::index::memtable::Memtable;

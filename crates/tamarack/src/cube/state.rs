@@ -9,11 +9,10 @@
 //! A memtable leaves the piece with the first version whose tables have its operations, whoever installs that. Beside a
 //! later version its pointers would lead to segments that are forgotten, once compactions have replaced the pointers.
 
-use arc_swap::ArcSwap;
-
 use super::publish::Ticket;
 use crate::base::ids::{LogPosition, Sequence};
 use crate::base::names::FileName;
+use crate::base::swap::{ArcSwap, Guard};
 use crate::base::sync::{Arc, Mutex};
 use crate::index::memtable::Memtable;
 use crate::index::version::{FileHandle, Version};
@@ -84,7 +83,7 @@ impl Current {
     }
 
     /// The present state, for a short look.
-    pub fn peek(&self) -> arc_swap::Guard<Arc<ReadState>> {
+    pub fn peek(&self) -> Guard<Arc<ReadState>> {
         self.state.load()
     }
 
@@ -99,7 +98,7 @@ impl Current {
 
     /// The present state and the present moment, which `now` tells: every operation up to then points into segments
     /// that the state holds, because a segment is added before anything in it becomes visible (I-06).
-    pub fn at_present(&self, now: impl Fn() -> Sequence) -> (arc_swap::Guard<Arc<ReadState>>, Sequence) {
+    pub fn at_present(&self, now: impl Fn() -> Sequence) -> (Guard<Arc<ReadState>>, Sequence) {
         loop {
             let state = self.state.load();
             let sequence = now();

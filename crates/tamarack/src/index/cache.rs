@@ -7,12 +7,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
-
 use super::table::TableOptions;
 use super::table::block::Block;
 use super::table::reader::{BlockUse, TableReader};
+use crate::base::cache::{Cache, Weighter};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, TableId};
 use crate::base::sync::{Arc, AtomicU64, Ordering};

@@ -8,11 +8,10 @@
 
 use std::path::Path;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
-
 use crate::base::error::{Error, Result};
 use crate::base::ids::CubeId;
 use crate::base::names::FileName;
+use crate::base::swap::{ArcSwap, ArcSwapOption};
 use crate::base::sync::{Arc, Mutex};
 use crate::env::{Env, Fs, remove_if_there};
 

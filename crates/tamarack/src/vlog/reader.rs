@@ -6,15 +6,13 @@
 
 use std::path::{Path, PathBuf};
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
-
 use super::cold::relocation_key;
 use super::format::{
     FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
     SEGMENT_HEADER_BYTES, SegmentHeader, check_head, record_len,
 };
 use super::relocation::Relocations;
+use crate::base::cache::{Cache, Weighter};
 use crate::base::checksum::{Checksum, Seed};
 use crate::base::codec::Codec;
 use crate::base::comparator::Bytewise;

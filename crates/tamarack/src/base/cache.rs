@@ -1,0 +1,104 @@
+//! The cache that the engine uses, and under `--cfg shuttle` a stand-in for it.
+//!
+//! Ordinary builds get `quick_cache`. It lets a thread wait, by means of its own, for another that loads the same entry,
+//! and it spreads entries by a hash with a random seed; neither is for a world in which every wait and every choice is
+//! shuttle's. The stand-in lets each thread load for itself, and forgets what came first.
+
+pub use imp::Cache;
+pub use quick_cache::Weighter;
+
+#[cfg(not(shuttle))]
+mod imp {
+    pub use quick_cache::sync::Cache;
+}
+
+#[cfg(shuttle)]
+mod imp {
+    use std::collections::VecDeque;
+
+    use quick_cache::{UnitWeighter, Weighter};
+
+    use crate::base::sync::{PlainMutex, interleave};
+
+    /// Entries in the order in which they came, up to a weight.
+    #[derive(Debug)]
+    pub struct Cache<K, V, W = UnitWeighter> {
+        entries: PlainMutex<VecDeque<(K, V)>>,
+        weight_max: u64,
+        weighter: W,
+    }
+
+    impl<K: Eq + Clone, V: Clone> Cache<K, V> {
+        /// A cache of so many entries.
+        pub fn new(entries_max: usize) -> Self {
+            Self::with_weighter(entries_max, entries_max as u64, UnitWeighter)
+        }
+    }
+
+    impl<K: Eq + Clone, V: Clone, W: Weighter<K, V>> Cache<K, V, W> {
+        /// A cache of so much weight.
+        pub fn with_weighter(_entries: usize, weight_max: u64, weighter: W) -> Self {
+            Self { entries: PlainMutex::default(), weight_max, weighter }
+        }
+
+        /// The entry of `key`, if there is one.
+        pub fn peek(&self, key: &K) -> Option<V> {
+            interleave();
+            let entries = self.entries.lock();
+            entries.iter().find(|(there, _)| there == key).map(|(_, value)| value.clone())
+        }
+
+        /// The entry of `key`, loaded if there is none.
+        pub fn get_or_insert_with<E>(&self, key: &K, load: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
+            if let Some(value) = self.peek(key) {
+                return Ok(value);
+            }
+            let value = load()?;
+            self.insert(key.clone(), value.clone());
+            Ok(value)
+        }
+
+        /// Adds an entry.
+        pub fn insert(&self, key: K, value: V) {
+            interleave();
+            let mut gone = Vec::new();
+            let mut entries = self.entries.lock();
+            entries.retain(|(there, _)| *there != key);
+            entries.push_back((key, value));
+            while self.weight_of(&entries) > self.weight_max {
+                gone.extend(entries.pop_front());
+            }
+            // Dropping an entry may do anything, so nothing is locked by then.
+            drop(entries);
+        }
+
+        /// Removes an entry.
+        pub fn remove(&self, key: &K) {
+            interleave();
+            let mut entries = self.entries.lock();
+            let at = entries.iter().position(|(there, _)| there == key);
+            let gone = at.and_then(|at| entries.remove(at));
+            drop(entries);
+            drop(gone);
+        }
+
+        /// How many entries there are.
+        pub fn len(&self) -> usize {
+            self.entries.lock().len()
+        }
+
+        /// The weight of all entries.
+        pub fn weight(&self) -> u64 {
+            self.weight_of(&self.entries.lock())
+        }
+
+        /// All entries.
+        pub fn iter(&self) -> impl Iterator<Item = (K, V)> {
+            self.entries.lock().iter().cloned().collect::<Vec<_>>().into_iter()
+        }
+
+        fn weight_of(&self, entries: &VecDeque<(K, V)>) -> u64 {
+            entries.iter().map(|(key, value)| self.weighter.weight(key, value)).sum()
+        }
+    }
+}

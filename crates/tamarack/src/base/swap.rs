@@ -1,0 +1,49 @@
+//! Pointers that are read without a lock and replaced as a whole.
+//!
+//! Ordinary builds get `arc_swap`; built with `--cfg shuttle` each access is also a point at which another thread may
+//! run first.
+
+pub use arc_swap::{ArcSwapOption, Guard};
+pub use imp::ArcSwap;
+
+#[cfg(not(shuttle))]
+mod imp {
+    pub use arc_swap::ArcSwap;
+}
+
+#[cfg(shuttle)]
+mod imp {
+    use arc_swap::Guard;
+
+    use crate::base::sync::{Arc, interleave};
+
+    /// An `arc_swap` that shuttle knows of.
+    #[derive(Debug)]
+    pub struct ArcSwap<T>(arc_swap::ArcSwap<T>);
+
+    impl<T> ArcSwap<T> {
+        /// A pointer to `value`.
+        pub fn from_pointee(value: T) -> Self {
+            Self(arc_swap::ArcSwap::from_pointee(value))
+        }
+
+        /// What it points to, for a short look.
+        pub fn load(&self) -> Guard<Arc<T>> {
+            interleave();
+            self.0.load()
+        }
+
+        /// What it points to, to keep.
+        pub fn load_full(&self) -> Arc<T> {
+            interleave();
+            self.0.load_full()
+        }
+
+        /// Points to `value` from now on.
+        pub fn store(&self, value: Arc<T>) {
+            interleave();
+            // Dropping the old value may do anything; it must not be in the midst of the replacement.
+            drop(self.0.swap(value));
+        }
+    }
+}
