@@ -79,6 +79,16 @@ impl Directory {
         Self { durable: names.clone(), names, ..Self::default() }
     }
 
+    /// The same directory once every process that held its lock is dead: what was on its way to the disk still is.
+    pub fn killed(&self) -> Self {
+        Self {
+            names: self.names.clone(),
+            durable: self.durable.clone(),
+            journal: self.journal.clone(),
+            lock: Lock::Free,
+        }
+    }
+
     /// The names that everybody sees.
     pub fn names(&self) -> &Names {
         &self.names

@@ -81,20 +81,19 @@ impl SimDisk {
     pub fn crash(&self, seed: u64) -> Self {
         let state = self.shared.lock_at_once();
         let mut fate = Fate::from_seed(seed, state.changes());
-        self.image(&state, &mut fate, seed)
+        self.with_image(state.crashed(&mut fate), seed)
     }
 
-    /// Takes a picture as [`crash`](Self::crash) does, when change number `change` is about to be made, for
-    /// [`take_crash`](Self::take_crash). Only the last one that was asked for is taken.
-    pub fn crash_at(&self, change: u64, seed: u64) {
-        self.shared.lock_at_once().crash_at(change, seed);
+    /// Takes a picture as [`kill`](Self::kill) does, when change number `change` is about to be made, for
+    /// [`take_killed`](Self::take_killed). Only the last one that was asked for is taken.
+    pub fn kill_at(&self, change: u64) {
+        self.shared.lock_at_once().kill_at(change);
     }
 
-    /// The disk after the crash that was asked for, if it has come to that.
-    pub fn take_crash(&self) -> Option<Self> {
-        let crashed = self.shared.lock_at_once().take_crash()?;
-        let random = Random::new(crashed.trace()).number();
-        Some(Self::with_state(crashed, random, self.env.clock.monotonic()))
+    /// The disk after the kill that was asked for, if it has come to that.
+    pub fn take_killed(&self) -> Option<Self> {
+        let killed = self.shared.lock_at_once().take_killed()?;
+        Some(self.with_image(killed, 0))
     }
 
     /// Notes that `number` holds for `subject` from now on: something that a crash must not take back, for example.
@@ -107,16 +106,17 @@ impl SimDisk {
         self.shared.lock_at_once().facts.get(&subject).copied()
     }
 
-    /// The disk after the death of the process at this moment: everything that was written is there.
+    /// The disk after the death of the process at this moment, in a world of its own: everything that was written is
+    /// there, but a loss of power may still take what was in flight.
     pub fn kill(&self) -> Self {
-        let state = self.shared.lock_at_once();
-        self.image(&state, &mut Fate::of(Kind::Everything, 0), state.trace())
+        let killed = self.shared.lock_at_once().killed();
+        self.with_image(killed, 0)
     }
 
     /// The disk after a loss of power that took everything in flight.
     pub fn crash_to_durable(&self) -> Self {
         let state = self.shared.lock_at_once();
-        self.image(&state, &mut Fate::of(Kind::Nothing, 0), state.trace())
+        self.with_image(state.crashed(&mut Fate::of(Kind::Nothing, 0)), 0)
     }
 
     /// A digest of every call to the file system so far, its arguments and bytes included: equal for two runs that did
@@ -130,9 +130,10 @@ impl SimDisk {
         self.shared.lock_at_once().changes()
     }
 
-    fn image(&self, state: &State, fate: &mut Fate, seed: u64) -> Self {
+    /// A world that goes on with `state`.
+    fn with_image(&self, state: State, seed: u64) -> Self {
         let random = Random::new(seed ^ state.trace()).number();
-        Self::with_state(state.crashed(fate), random, self.env.clock.monotonic())
+        Self::with_state(state, random, self.env.clock.monotonic())
     }
 }
 

@@ -28,6 +28,20 @@ impl Inode {
         Self { content: Content::new(bytes.clone()), durable: bytes, blocks, ..Self::default() }
     }
 
+    /// The same file once every process that had it open is dead: what was on its way to the disk still is.
+    pub fn killed(&self) -> Self {
+        let mut bytes = vec![0; self.content.len() as usize];
+        self.content.read(&mut bytes, 0);
+        Self {
+            content: Content::new(bytes),
+            durable: self.durable.clone(),
+            journal: self.journal.clone(),
+            blocks: self.blocks.clone(),
+            links: self.links,
+            handles: 0,
+        }
+    }
+
     /// What it holds at present.
     pub fn content(&self) -> &Content {
         &self.content

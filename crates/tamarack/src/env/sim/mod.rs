@@ -18,8 +18,9 @@
 //!   reordered, lengths outrun data (which then reads as zeros, or, where nothing was reserved, perhaps as garbage), and
 //!   holes that were not synced are undone. Names of a directory survive in any combination in which no change does
 //!   without those before it that concern the same name; a replacement is there as a whole or not at all.
-//!   A crash can be planned for a change that is still to come ([`SimDisk::crash_at`]).
-//! - **A kill** ([`SimDisk::kill`]) loses nothing, for the kernel lives on.
+//! - **A kill** ([`SimDisk::kill`]) is a new disk on which nothing is lost, for the kernel lives on: what was in flight
+//!   still is, and may be lost by a crash later. One can be planned for a change that is still to come
+//!   ([`SimDisk::kill_at`]).
 //! - **Room.** Files take whole blocks while they have a name or are open; a disk of limited size runs full, and a write
 //!   that does not fit is done in part.
 //! - **Locks** on directories, which a crash or a kill releases.

@@ -41,9 +41,9 @@ pub struct State {
     trace: u64,
     /// Numbers by subjects that somebody wants to find again in the picture of a crash.
     pub facts: BTreeMap<u64, u64>,
-    /// The change at which a picture of a crash is to be taken, and its seed.
-    crash_at: Option<(u64, u64)>,
-    crashed: Option<Box<State>>,
+    /// The change at which a picture of a kill is to be taken.
+    kill_at: Option<u64>,
+    killed: Option<Box<State>>,
 }
 
 impl State {
@@ -58,8 +58,8 @@ impl State {
             blocks_used: 0,
             trace: 0,
             facts: BTreeMap::new(),
-            crash_at: None,
-            crashed: None,
+            kill_at: None,
+            killed: None,
         }
     }
 
@@ -220,14 +220,27 @@ impl State {
         after
     }
 
-    /// Plans to take a picture of a crash when the change of that number is about to be made.
-    pub fn crash_at(&mut self, change: u64, seed: u64) {
-        self.crash_at = Some((change, seed));
+    /// The disk after the death of every process that used it.
+    pub fn killed(&self) -> Self {
+        let killed = |node: &Node| match node {
+            Node::File(inode) => Node::File(inode.killed()),
+            Node::Directory(directory) => Node::Directory(directory.killed()),
+        };
+        let nodes = self.nodes.iter().map(|(&id, node)| (id, killed(node))).collect();
+        let mut after = Self { nodes, facts: self.facts.clone(), kill_at: None, killed: None, ..*self };
+        after.blocks_used = after.nodes.values().map(Node::blocks).sum();
+        after.sweep();
+        after
+    }
+
+    /// Plans to take a picture of a kill when the change of that number is about to be made.
+    pub fn kill_at(&mut self, change: u64) {
+        self.kill_at = Some(change);
     }
 
     /// The picture that was taken.
-    pub fn take_crash(&mut self) -> Option<Self> {
-        self.crashed.take().map(|crashed| *crashed)
+    pub fn take_killed(&mut self) -> Option<Self> {
+        self.killed.take().map(|killed| *killed)
     }
 
     /// Adds what a crash leaves of `node`, once, and of everything in it.
@@ -251,8 +264,8 @@ impl State {
     }
 
     fn take_change(&mut self) -> u64 {
-        if let Some((change, seed)) = self.crash_at.take_if(|(change, _)| *change == self.next_change) {
-            self.crashed = Some(Box::new(self.crashed(&mut Fate::from_seed(seed, change))));
+        if self.kill_at.take_if(|change| *change == self.next_change).is_some() {
+            self.killed = Some(Box::new(self.killed()));
         }
         self.next_change += 1;
         self.next_change - 1
@@ -262,7 +275,8 @@ impl State {
 impl Node {
     fn blocks(&self) -> u64 {
         match self {
-            Self::File(inode) => inode.blocks(),
+            Self::File(inode) if inode.is_in_use() => inode.blocks(),
+            Self::File(_) => 0,
             Self::Directory(_) => 0,
         }
     }

@@ -329,21 +329,40 @@ fn the_same_calls_leave_the_same_trace_and_the_same_crashes() {
 }
 
 #[test]
-fn a_crash_can_be_planned() {
+fn a_kill_leaves_in_flight_what_was() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", b"before");
+    file.write_at(b"after", 0).unwrap();
+    create(&disk, "new", b"new");
+    fs(&disk).remove_file(path("file")).unwrap();
+    let used = fs(&disk).free_bytes(path("/")).unwrap();
+    let killed = disk.kill();
+    assert_eq!((read(&killed, "file"), read(&killed, "new")), (None, Some(b"new".to_vec())));
+    assert_eq!(fs(&killed).free_bytes(path("/")).unwrap(), used + 4096, "nobody has it open any more");
+    let lost = killed.crash_to_durable();
+    assert_eq!((read(&lost, "file"), read(&lost, "new")), (Some(b"before".to_vec()), None));
+    fs(&killed).sync_dir(path("/")).unwrap();
+    fs(&killed).open_write(path("new")).unwrap().sync_data().unwrap();
+    assert_eq!(read(&killed.crash_to_durable(), "new"), Some(b"new".to_vec()), "it is another disk");
+    assert_eq!(read(&disk.crash_to_durable(), "new"), None);
+}
+
+#[test]
+fn a_kill_can_be_planned() {
     let disk = disk();
     let file = create_durable(&disk, "file", b"before");
     disk.note_fact(1, 10);
-    disk.crash_at(disk.changes() + 1, 1);
+    disk.kill_at(disk.changes() + 1);
     file.set_len(0).unwrap();
-    assert!(disk.take_crash().is_none(), "only when the change after that is made");
-    file.sync_data().unwrap();
+    assert!(disk.take_killed().is_none(), "only when the change after that is made");
     disk.note_fact(1, 11);
     file.write_at(b"after", 0).unwrap();
     disk.note_fact(1, 12);
-    let crashed = disk.take_crash().unwrap();
-    assert_eq!((read(&crashed, "file"), crashed.fact(1)), (Some(Vec::new()), Some(11)));
+    let killed = disk.take_killed().unwrap();
+    assert_eq!((read(&killed, "file"), killed.fact(1)), (Some(Vec::new()), Some(11)));
+    assert_eq!(read(&killed.crash_to_durable(), "file"), Some(b"before".to_vec()));
     assert_eq!((read(&disk, "file"), disk.fact(1)), (Some(b"after".to_vec()), Some(12)));
-    assert!(disk.take_crash().is_none());
+    assert!(disk.take_killed().is_none());
 }
 
 #[test]
