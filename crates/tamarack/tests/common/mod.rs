@@ -15,6 +15,7 @@ pub mod place;
 pub mod process;
 pub mod time;
 pub mod world;
+pub mod writer;
 
 use time::unwatched_env;
 

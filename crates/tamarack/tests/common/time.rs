@@ -19,7 +19,11 @@ const WATCHER: &str = "tamarack-idle";
 
 /// The real world, but nothing happens in the background unless a call has caused it.
 pub fn unwatched_env() -> Env {
-    let env = posix_env();
+    unwatched(posix_env())
+}
+
+/// `env`, but nothing happens in the background unless a call has caused it.
+pub fn unwatched(env: Env) -> Env {
     Env { spawn: Arc::new(Unwatched(env.spawn)), ..env }
 }
 

@@ -24,7 +24,7 @@ use crate::base::sync::Arc;
 use crate::env::{Access, File, Fs, read_exact_at};
 use std::path::{Path, PathBuf};
 
-use super::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use super::format::{Footer, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::segment::{meta_of, seal, sync_parent};
 use evidence::Candidate;
 use walk::{Walk, Walked};
@@ -203,6 +203,9 @@ fn mend(
         tail = LogPosition { segment: candidate.id, offset: part.end };
         let header = candidate.header.as_ref().expect("walked segments have a header");
         if let Some(footer) = candidate.footer.as_ref().filter(|footer| footer.records_end == part.end) {
+            if candidate.id > task.sealed_end.segment {
+                seal_again(task, candidate, header, footer)?;
+            }
             segments.push(meta_of(header, candidate.len, footer));
             continue;
         }
@@ -221,6 +224,17 @@ fn mend(
         task.fs.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
     }
     Ok((segments, tail))
+}
+
+/// Writes the footer of a segment once more, in place, and makes file and name durable. For one that the manifest does
+/// not know: who sealed it may have ended before the footer was synced. Its records were synced before there was one.
+fn seal_again(task: &Task<'_>, candidate: &Candidate, header: &SegmentHeader, footer: &Footer) -> Result<()> {
+    let path = &candidate.path;
+    let file = task.fs.open_write(path).map_err(|error| Error::io("open", path, error))?;
+    file.write_at(&footer.encode(header.seed()), footer.records_end)
+        .map_err(|error| Error::io("write the footer of", path, error))?;
+    file.sync_data().map_err(|error| Error::sync(path, error))?;
+    sync_parent(task.fs, path)
 }
 
 /// Whether nobody misses the segment: there is no record in it, it is the last, and the manifest knows nothing of it. A
