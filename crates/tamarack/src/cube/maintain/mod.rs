@@ -150,6 +150,10 @@ impl Cube {
             let end = |state: &mut State| (state.flushing, state.sealing) = (false, false);
             this.start(state, Priority::High, end, Cube::flush_job);
         }
+        // Where a close has cancelled such jobs, one that began would end at once, and another begin, until jobs are refused.
+        if self.maintenance.cancelled.load(Ordering::Relaxed) {
+            return;
+        }
         self.start_compaction(&this, state, LEVEL_DUE_PERMILLE);
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let collected = self.start_collections(&this, state, space, demand);
