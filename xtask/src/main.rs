@@ -86,7 +86,8 @@ fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
     steps.run_openly("tests", tests.args(flags))?;
     // A second name would widen the run to tests that cannot run under shuttle.
     if flags.iter().all(|flag| flag.starts_with('-')) {
-        let mut shuttle = cargo(root, &["test", "-p", "tamarack", "--lib", "--locked", "--", "shuttle"]);
+        let suites = ["test", "-p", "tamarack", "--lib", "--test", "shuttle", "--locked", "--", "shuttle"];
+        let mut shuttle = cargo(root, &suites);
         // Another build of everything: kept apart, so that neither throws the other away.
         shuttle.args(flags).env("CARGO_TARGET_DIR", root.join("target/shuttle"));
         steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;

@@ -66,14 +66,15 @@ use crate::vlog::cold::relocation_key;
 use crate::vlog::format::record_len;
 use crate::vlog::heads::{Head, HeadReader};
 
-/// A hole gives back at least so much. A smaller one costs more than it is worth: see the table above.
-const HOLE_BYTES_MIN: u64 = 32 << 10;
+/// A hole gives back at least so much. A smaller one costs more than it is worth: see the table above. Under shuttle, where
+/// values are small, any block will do.
+const HOLE_BYTES_MIN: u64 = if cfg!(shuttle) { 512 } else { 32 << 10 };
 
 /// Copying so many bytes of live records takes as long as punching one hole and unlinking it one day: see the table above.
-const HOLE_COPY_BYTES: u64 = 128 << 10;
+const HOLE_COPY_BYTES: u64 = if cfg!(shuttle) { 512 } else { 128 << 10 };
 
 /// So much of what is left must be alive: then the segment is not collected again before more has died.
-const LIVE_SHARE_MIN: f64 = 0.9;
+const LIVE_SHARE_MIN: f64 = if cfg!(shuttle) { 0.3 } else { 0.9 };
 
 /// Dead ranges of one segment, at most: they are in memory, and in every manifest that is begun.
 const RANGES_MAX: usize = 16 << 10;
