@@ -123,3 +123,57 @@ impl Story {
         format!("{} collected, {} freed", output::plural(self.segments, "segment"), bytes(self.freed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tamarack::{GcGoal, GcPolicy, Options};
+
+    use super::*;
+
+    /// The lines for each event of collecting a database in which a third was overwritten.
+    fn lines(story: &mut Story) -> (Vec<String>, tamarack::GcReport) {
+        let watch = Watch::new();
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let options = Options {
+            segment_bytes_max: 8 << 20,
+            gc: GcPolicy::Off,
+            listener: Some(watch.listener()),
+            ..Options::default()
+        };
+        let db = Db::open(directory.path(), options).expect("the directory is ours");
+        let keys = |round: u8| (0..1500_u32).filter(move |key| round == 0 || key % 3 == 0);
+        for (round, key) in (0..2).flat_map(|round| keys(round).map(move |key| (round, key))) {
+            db.put(&key.to_be_bytes(), &[round; 10_000]).expect("there is room");
+        }
+        db.compact_range(None, None).expect("nothing fails");
+        let done = db.gc(GcGoal::Until(1.0)).expect("nothing fails");
+        let told = watch.receiver.try_iter().filter_map(|message| match message {
+            Message::Event(event) => story.tell(&event, || 1.25),
+            Message::Done => None,
+        });
+        (told.collect(), done)
+    }
+
+    #[test]
+    fn the_story_tells_what_is_done_how_far_it_is_and_what_came_of_it() {
+        let mut story = Story::default();
+        let (lines, done) = lines(&mut story);
+        assert!(
+            lines[0].starts_with("collecting 1 segment of 8.0") && lines[0].ends_with(" alive"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].contains(" of 5.") && lines[1].ends_with("done; 0 segments collected, 0 B freed"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].starts_with("1 segment collected, 2.")
+                && lines[2].ends_with("; space amplification 1.25")
+        );
+        assert!(lines.iter().any(|line| line.contains("done; 1 segment collected, 2.")), "{lines:?}");
+        let freed = bytes(done.bytes_before - done.bytes_after);
+        let last = format!("{} segments collected, {freed} freed; space amplification 1.25", done.segments);
+        assert_eq!(lines.last(), Some(&last));
+        assert_eq!((story.segments, story.freed), (done.segments, done.bytes_before - done.bytes_after));
+    }
+}
