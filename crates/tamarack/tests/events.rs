@@ -10,14 +10,17 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use common::garbage::{Content, Gate, KEYS, assert_holds, compact, fill, half_dead, key, quiet};
+use common::garbage::{
+    Content, Gate, KEYS, assert_holds, compact, fill, half_dead, key, quiet, wait_for_close,
+};
 use common::place::Place;
 use common::{PATIENCE_SECONDS, Watchdog, fast_directory, open, tiny};
 use tamarack::testing::{Call, EIO, Fault};
-use tamarack::{CollectionStats, Db, ErrorKind, EventListener, GcEvent, GcGoal, GcReport, Options};
+use tamarack::{CollectionStats, Db, ErrorKind, EventListener, GcEvent, GcGoal, GcPolicy, GcReport, Options};
 
 /// Remembers every event with the thread that it came on, and what `Stats` said at that moment.
 #[derive(Debug, Default)]
@@ -75,15 +78,18 @@ fn heard(options: Options) -> (Options, Arc<Recorder>) {
 
 /// One word for each event.
 fn words(heard: &[Heard]) -> Vec<&'static str> {
-    let word = |heard: &Heard| match heard.event {
+    heard.iter().map(|heard| word(&heard.event)).collect()
+}
+
+fn word(event: &GcEvent) -> &'static str {
+    match event {
         GcEvent::Begun { .. } => "begun",
         GcEvent::Progress { .. } => "progress",
         GcEvent::Ended { .. } => "ended",
         GcEvent::Failed { .. } => "failed",
         GcEvent::Quarantined { .. } => "quarantined",
         _ => "unknown",
-    };
-    heard.iter().map(word).collect()
+    }
 }
 
 #[test]
@@ -258,6 +264,70 @@ fn collections_in_the_background_tell_on_their_own_threads() {
     assert!(events.iter().all(|heard| heard.thread != std::thread::current().id()));
     assert_eq!(count("ended") as u64, db.stats().collections);
     assert_holds(&db, &model, "collected");
+}
+
+/// Holds each collection that begins until it is let go.
+#[derive(Debug, Default)]
+struct Holding {
+    words: Mutex<Vec<&'static str>>,
+    begun: AtomicBool,
+    let_go: AtomicBool,
+}
+
+impl EventListener for Holding {
+    fn on_gc(&self, event: &GcEvent) {
+        self.words.lock().unwrap().push(word(event));
+        if matches!(event, GcEvent::Begun { .. }) {
+            self.begun.store(true, Ordering::SeqCst);
+            while !self.let_go.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// In the background and for a caller: the close waits for the listener, which hears the end, and nothing after it.
+#[test]
+fn a_listener_hears_the_end_of_what_a_close_ends() {
+    for in_background in [true, false] {
+        let what = format!("in the background: {in_background}");
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("a close while a listener is told, {what}"));
+        let directory = fast_directory();
+        let db = open(directory.path(), &quiet()).unwrap();
+        let model = half_dead(&db);
+        db.close().unwrap();
+        let gc = if in_background { GcPolicy::CostBenefit } else { GcPolicy::Off };
+        let max_space_amplification = if in_background { 1.05 } else { 1000.0 };
+        let holding = Arc::new(Holding::default());
+        let listener: Option<Arc<dyn EventListener>> = Some(holding.clone());
+        let db =
+            open(directory.path(), &Options { listener, gc, max_space_amplification, ..quiet() }).unwrap();
+        std::thread::scope(|scope| {
+            let [waiting, closing] = [db.clone(), db.clone()];
+            let work = scope.spawn(move || {
+                if in_background { waiting.wait_idle().err() } else { waiting.gc(GcGoal::Once).err() }
+            });
+            while !holding.begun.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            let close = scope.spawn(move || closing.close());
+            wait_for_close(&db);
+            (0..10_000).for_each(|_| std::thread::yield_now());
+            let early = close.is_finished();
+            holding.let_go.store(true, Ordering::SeqCst);
+            assert!(!early, "{what}: the close has not waited");
+            close.join().unwrap().unwrap();
+            let words = std::mem::take(&mut *holding.words.lock().unwrap());
+            assert!(matches!(words[..], ["begun", .., "failed" | "ended"]), "{what}: {words:?}");
+            if let Some(error) = work.join().unwrap() {
+                assert_eq!(error.kind(), ErrorKind::Closed, "{what}: {error}");
+            }
+        });
+        drop(db);
+        assert!(holding.words.lock().unwrap().is_empty(), "{what}: nothing is told after the close");
+        assert_eq!(Arc::strong_count(&holding), 1, "{what}: nobody keeps the listener");
+        assert_holds(&open(directory.path(), &quiet()).unwrap(), &model, &what);
+    }
 }
 
 /// Fails whenever it is told of anything.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::garbage::{
     Content, Gate, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, compact, delete,
-    fill, half_dead, key, quiet, walk,
+    fill, half_dead, key, quiet, wait_for_close, walk,
 };
 use common::place::Place;
 use common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, tiny};
@@ -157,26 +157,39 @@ fn a_snapshot_that_is_taken_during_a_collection_sees_its_moment() {
     assert_holds(&db, &model, "now");
 }
 
+/// The collection is held in the midst of a call, and can only end once the close has begun.
 #[test]
-fn a_close_does_not_wait_for_a_collection_on_request_and_loses_nothing() {
+fn a_close_ends_a_collection_on_request_and_waits_for_it() {
     for (call, suffix) in [(Call::Create, ".cold"), (Call::Write, ".cold"), (Call::SyncDir, "db")] {
+        let what = format!("{call:?} of {suffix}");
         let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a close during a collection");
         let place = Place::new(quiet());
         let db = place.open();
         let model = half_dead(&db);
         let gate = Gate::at(&place.faults, call, suffix);
         std::thread::scope(|scope| {
-            let other = db.clone();
-            let collection = scope.spawn(move || other.gc(GcGoal::Until(1.0)));
+            let [collecting, closing] = [db.clone(), db.clone()];
+            let collection = scope.spawn(move || collecting.gc(GcGoal::Until(1.0)));
             gate.wait();
-            db.close().unwrap();
+            let close = scope.spawn(move || closing.close());
+            wait_for_close(&db);
+            // A close that does not wait has every chance to end.
+            (0..10_000).for_each(|_| std::thread::yield_now());
+            assert!(!close.is_finished(), "{what}: the collection is held");
             drop(gate);
+            close.join().unwrap().unwrap();
+            assert_eq!(db.stats().running_collections, [], "{what}");
             if let Err(error) = collection.join().unwrap() {
                 assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
             }
         });
+        for goal in [GcGoal::Once, GcGoal::Until(1000.0)] {
+            assert_eq!(db.gc(goal).unwrap_err().kind(), ErrorKind::Closed, "{what}");
+        }
         place.faults.unwatch();
-        assert_recovers(&place.path(), &place.options, &model, &format!("{call:?} of {suffix}"));
+        assert_holds_at(&db, &model, &ReadOptions::default(), &what);
+        drop(db);
+        assert_recovers(&place.path(), &place.options, &model, &what);
     }
 }
 

@@ -357,7 +357,7 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` for a ratio below 1; `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` when a segment is
-    /// damaged: it is kept, and left alone from then on. Nothing is lost.
+    /// damaged: it is kept, and left alone from then on. Nothing is lost. A [`close`](Self::close) ends it soon.
     pub fn gc(&self, goal: GcGoal) -> Result<GcReport> {
         self.inner.cube.gc(goal)
     }
@@ -456,7 +456,8 @@ impl Db {
         self.inner.cube.check(level)
     }
 
-    /// Closes the database: ends background work, seals the log and cuts it to its size. Other clones and
+    /// Closes the database: ends background work, and [`gc`](Self::gc) and
+    /// [`compact_range`](Self::compact_range) where other threads are in them, waits until all that has ended, seals the log and cuts it to its size. Other clones and
     /// iterators can still read; writing fails with `Closed`. Dropping the last clone does the same but cannot
     /// report errors.
     ///

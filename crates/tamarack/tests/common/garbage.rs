@@ -100,6 +100,13 @@ pub fn assert_holds(db: &Db, model: &Content, what: &str) {
     assert!(report.is_clean(), "{what}: {:#?}", report.problems);
 }
 
+/// Waits until a close of `db` has begun, as far as writers can tell.
+pub fn wait_for_close(db: &Db) {
+    while db.delete(b"nothing").is_ok() {
+        std::thread::yield_now();
+    }
+}
+
 /// Everything from one end to the other.
 pub fn walk(db: &Db, options: &IterOptions, backward: bool) -> tamarack::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut iter = db.iter(options)?;

@@ -107,6 +107,7 @@ impl Cube {
         let mut output_bytes = 0;
         for entry in collection.victims() {
             let id = entry.meta.id;
+            self.check_not_cancelled().map_err(|error| (id, error))?;
             let victim = self.victim(collection, entry).map_err(|error| (id, error))?;
             let holes = self.plan_holes(collection, &victim, snapshots);
             if let Some(ranges) = holes.map_err(|error| (id, error))? {
@@ -233,6 +234,11 @@ impl Cube {
         }
     }
 
+    /// A close wants jobs to end.
+    fn check_not_cancelled(&self) -> Result<()> {
+        if self.maintenance.cancelled.load(Ordering::Relaxed) { Err(Error::closed()) } else { Ok(()) }
+    }
+
     fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
         error.as_corruption().is_some_and(|place| place.file == self.reader.path(segment))
     }
@@ -262,6 +268,7 @@ impl Copier<'_, '_> {
         for (number, victim) in self.victims.iter().enumerate() {
             let mut from = 0;
             while from < victim.referenced.len() {
+                self.cube.check_not_cancelled()?;
                 from = Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX)
                     .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;
                 if batch.memory_bytes() >= BATCH_BYTES_MAX {
@@ -279,9 +286,7 @@ impl Copier<'_, '_> {
         let survivors = std::mem::take(&mut batch.survivors);
         let mut unpaid = 0;
         for survivor in &survivors {
-            if self.cube.maintenance.cancelled.load(Ordering::Relaxed) {
-                return Err(Error::closed());
-            }
+            self.cube.check_not_cancelled()?;
             if unpaid >= PACE_BYTES {
                 self.cube.keep_pace(std::mem::take(&mut unpaid));
             }

@@ -21,6 +21,7 @@ impl Cube {
     /// `InvalidArgument`, `NoSpace`, `Io`, `Corruption`, `ReadOnly`, `Closed`.
     pub fn gc(&self, goal: GcGoal) -> Result<GcReport> {
         self.check_may_write()?;
+        self.maintenance.check_open()?;
         if matches!(goal, GcGoal::Until(ratio) if ratio.is_nan() || ratio < 1.0) {
             return Err(Error::invalid_argument(
                 "a goal of garbage collection is bytes on disk for each live byte: it is at least 1",
@@ -34,7 +35,7 @@ impl Cube {
             if reached {
                 return Ok(total);
             }
-            let Some(done) = self.collect(LIVE_SHARE_MAX)? else { return Ok(total) };
+            let Some(done) = self.collect_here(LIVE_SHARE_MAX)? else { return Ok(total) };
             total.add(&done);
             if goal == GcGoal::Once {
                 return Ok(total);

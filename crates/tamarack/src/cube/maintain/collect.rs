@@ -64,6 +64,20 @@ impl Cube {
         });
     }
 
+    /// One collection for a caller, on its thread. A close ends it early and waits for it; others do not.
+    ///
+    /// # Errors
+    /// `Closed`; otherwise as for those.
+    pub(in super::super) fn collect_here(&self, live_share_max: f64) -> Result<Option<GcReport>> {
+        let mut state = self.maintenance.state.lock();
+        if state.closing {
+            return Err(Error::closed());
+        }
+        state.requested += 1;
+        drop(state);
+        self.run_here(|state| state.requested -= 1, || self.collect(live_share_max))
+    }
+
     /// Bytes of log that a memtable may stand for before it is flushed.
     pub(super) fn memtable_log_max(&self, space: &Space) -> u64 {
         let longest = self.options.recovery_log_max / 4;

@@ -1,13 +1,10 @@
 //! Running compactions.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use super::super::Cube;
 use super::super::headroom::Claim;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Ordering};
-use crate::env::panic_message;
 use crate::index::{Compaction, ManualTurn};
 use crate::vlog::lease::Lease;
 
@@ -72,17 +69,7 @@ impl Cube {
                 ManualTurn::Run(compaction) => {
                     state.compacting += 1;
                     drop(state);
-                    let ended = catch_unwind(AssertUnwindSafe(|| self.compact(compaction, lease)));
-                    match ended {
-                        Ok(result) => {
-                            self.end_job(|state| state.compacting -= 1);
-                            result?;
-                        }
-                        Err(payload) => {
-                            self.end_panicked(|state| state.compacting -= 1, &panic_message(&*payload));
-                            resume_unwind(payload);
-                        }
-                    }
+                    self.run_here(|state| state.compacting -= 1, || self.compact(compaction, lease))?;
                 }
             }
         }

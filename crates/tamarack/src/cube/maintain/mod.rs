@@ -23,7 +23,7 @@ pub use idle::watch;
 use idle::Lookout;
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Cube;
 use super::publish::Ticket;
@@ -71,6 +71,8 @@ struct State {
     flushing: bool,
     compacting: usize,
     collecting: usize,
+    /// Collections on their callers' threads.
+    requested: usize,
     /// How many jobs have ended.
     ended: u64,
     /// Whether nothing has been written lately, or somebody waits for all to settle.
@@ -113,6 +115,14 @@ impl Maintenance {
     pub fn end_of_unsealed(&self, id: SegmentId) -> Option<u64> {
         let state = self.state.lock();
         state.seals.iter().find(|seal| seal.file.header().id == id).map(|seal| seal.end)
+    }
+
+    /// Refuses work once a close has begun.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn check_open(&self) -> Result<()> {
+        if self.state.lock().closing { Err(Error::closed()) } else { Ok(()) }
     }
 
     /// The sealed segments that no manifest edit has named yet.
@@ -316,7 +326,7 @@ impl Cube {
         self.maintenance.lookout.end();
         let mut state = self.maintenance.state.lock();
         state.closing = true;
-        while state.is_busy() {
+        while state.is_busy() || state.requested > 0 {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();
@@ -333,6 +343,20 @@ impl Cube {
         self.schedule_in(&mut state, &space);
         drop(state);
         self.maintenance.changed.notify_all();
+    }
+
+    /// Runs a job, which is counted in the state already, on its caller's thread; `end` takes it out of the state.
+    fn run_here<T>(&self, end: fn(&mut State), job: impl FnOnce() -> Result<T>) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(job)) {
+            Ok(result) => {
+                self.end_job(end);
+                result
+            }
+            Err(payload) => {
+                self.end_panicked(end, &panic_message(&*payload));
+                resume_unwind(payload);
+            }
+        }
     }
 
     /// Ends a job that panicked: nobody knows what it left undone.
