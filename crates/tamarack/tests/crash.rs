@@ -88,7 +88,11 @@ fn assert_recovered_for_good(
     let db = open(killed, options, what);
     let found = content(&db, what);
     writer.assert_since(&found, killed.fact(acknowledged(0)).unwrap_or(0), what);
-    for crashed in [killed.crash_to_durable(), killed.crash(random.number())] {
+    let mut crashes = vec![killed.crash_to_durable(), killed.crash(random.number())];
+    // From then on the manifest names what was recovered.
+    db.flush().unwrap();
+    crashes.extend([killed.crash_to_durable(), killed.crash(random.number())]);
+    for crashed in crashes {
         let later = content(&open(&crashed, options, &format!("{what}, then a loss of power")), what);
         assert!(later == found, "{what}: what was recovered was not durable");
     }

@@ -84,7 +84,7 @@ impl SimDisk {
         self.with_image(state.crashed(&mut fate), seed)
     }
 
-    /// Takes a picture as [`kill`](Self::kill) does, when change number `change` is about to be made, for
+    /// Takes a picture as [`kill`](Self::kill) does, when change (or sync) number `change` is about to be made, for
     /// [`take_killed`](Self::take_killed). Only the last one that was asked for is taken.
     pub fn kill_at(&self, change: u64) {
         self.shared.lock_at_once().kill_at(change);
@@ -125,7 +125,7 @@ impl SimDisk {
         self.shared.lock_at_once().trace()
     }
 
-    /// How many changes of files and names there were.
+    /// How many changes of files and names there were, syncs included.
     pub fn changes(&self) -> u64 {
         self.shared.lock_at_once().changes()
     }

@@ -129,7 +129,7 @@ impl File for SimFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.handle.begin("sync_data", &[], &[]);
-        state.with_file(self.handle.node, super::inode::Inode::sync)?;
+        state.sync_file(self.handle.node)?;
         drop(state);
         // What others write between the sync and the return is not covered by it.
         interleave();

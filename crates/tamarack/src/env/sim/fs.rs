@@ -141,7 +141,7 @@ impl Fs for SimFs {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut state = self.begin("sync_dir", path);
         let node = state.find(path)?;
-        state.directory_mut(node)?.sync();
+        state.sync_directory(node)?;
         state.sweep();
         drop(state);
         // What others do between the sync and the return is not covered by it.

@@ -78,7 +78,7 @@ impl State {
         self.trace
     }
 
-    /// How many changes there were.
+    /// How many changes there were, syncs included.
     pub fn changes(&self) -> u64 {
         self.next_change
     }
@@ -231,6 +231,19 @@ impl State {
         after.blocks_used = after.nodes.values().map(Node::blocks).sum();
         after.sweep();
         after
+    }
+
+    /// Makes a file's bytes and its length durable. It counts as a change: a kill may come before it.
+    pub fn sync_file(&mut self, id: NodeId) -> io::Result<()> {
+        self.take_change();
+        self.with_file(id, Inode::sync)
+    }
+
+    /// Makes the names of a directory durable, which counts as a change, too.
+    pub fn sync_directory(&mut self, id: NodeId) -> io::Result<()> {
+        self.take_change();
+        self.directory_mut(id)?.sync();
+        Ok(())
     }
 
     /// Plans to take a picture of a kill when the change of that number is about to be made.

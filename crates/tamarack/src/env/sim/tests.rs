@@ -363,6 +363,10 @@ fn a_kill_can_be_planned() {
     assert_eq!(read(&killed.crash_to_durable(), "file"), Some(b"before".to_vec()));
     assert_eq!((read(&disk, "file"), disk.fact(1)), (Some(b"after".to_vec()), Some(12)));
     assert!(disk.take_killed().is_none());
+    disk.kill_at(disk.changes());
+    file.sync_data().unwrap();
+    let before_sync = disk.take_killed().unwrap();
+    assert_eq!(read(&before_sync.crash_to_durable(), "file"), Some(b"before".to_vec()));
 }
 
 #[test]
