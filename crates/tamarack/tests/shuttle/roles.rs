@@ -1,11 +1,14 @@
 //! What threads do at the same time.
 
+use std::path::Path;
+
 use tamarack::testing::SimDisk;
 use tamarack::{Db, ErrorKind, GcGoal, IterOptions, ReadOptions};
 
 use crate::common::Random;
 use crate::common::garbage::{Content, walk};
 use crate::common::writer::{KEYS, Writer, acknowledged, key};
+use crate::world::{content, open};
 
 /// Where checkpoints go.
 pub const COPY: &str = "/copy";
@@ -215,10 +218,18 @@ impl Actor {
         Outcome::Done
     }
 
-    fn copy(self) -> Option<Vec<u64>> {
+    fn copy(mut self) -> Option<Vec<u64>> {
         let least = self.least();
         allow_closed(self.db.checkpoint(COPY))?;
         self.disk.note_fact(COPIED, 1);
+        if self.random.one_in(2) {
+            // It is a database of its own, whatever happens to the original meanwhile.
+            let copy = open(&self.disk.env(), Path::new(COPY), "the copy at once");
+            let found = content(&copy, "the copy at once");
+            drop(copy);
+            let copy = open(&self.disk.env(), Path::new(COPY), "the copy again");
+            assert!(content(&copy, "the copy again") == found, "a copy has changed");
+        }
         Some(least)
     }
 }

@@ -35,12 +35,14 @@ fn disk(seed: u64) -> SimDisk {
     SimDisk::new(&SimOptions { seed, block_bytes: 512, ..SimOptions::default() })
 }
 
-fn open(env: &Env, path: &Path, what: &str) -> Db {
+/// Opens a database, in which nothing happens by itself.
+pub fn open(env: &Env, path: &Path, what: &str) -> Db {
     let opened = Db::open_with_env(path, options(), &unwatched(env.clone()));
     opened.unwrap_or_else(|error| panic!("{what}: open: {error}"))
 }
 
-fn content(db: &Db, what: &str) -> Content {
+/// Everything in a database.
+pub fn content(db: &Db, what: &str) -> Content {
     let found = walk(db, &IterOptions::default(), false);
     found.unwrap_or_else(|error| panic!("{what}: {error}")).into_iter().collect()
 }
