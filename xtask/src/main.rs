@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask check`, `fix` and `test`.
+//! The project's own commands: `cargo xtask check`, `fix`, `miri` and `test`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
 //! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
@@ -31,6 +31,8 @@ usage: cargo xtask <command>
   check [--fast]      formatting, lints, layers, sizes, documents, API documentation; changes nothing;
                       --fast leaves out the API documentation
   fix                 formats the code and applies what clippy can repair
+  miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
+                      behaviour; needs a nightly toolchain and takes some minutes
   test [-- <flags>]   all tests, then the shuttle suites; the flags go to the test programs;
                       a test's name among them leaves out the shuttle suites";
 
@@ -41,6 +43,7 @@ fn main() -> io::Result<ExitCode> {
         ["check"] => check(root, false),
         ["check", "--fast"] => check(root, true),
         ["fix"] => fix(root),
+        ["miri"] => miri(root),
         ["test"] => test(root, &[]),
         ["test", "--", flags @ ..] => test(root, flags),
         ["help" | "--help" | "-h"] => {
@@ -92,6 +95,31 @@ fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
         shuttle.args(flags).env("CARGO_TARGET_DIR", root.join("target/shuttle"));
         steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;
     }
+    Ok(steps.finish())
+}
+
+/// The modules that Miri can follow: no system calls, no C.
+const MIRI_MODULES: &[&str] = &[
+    "base::",
+    "skiplist::",
+    "index::key_shape",
+    "index::memtable",
+    "vlog::relocation",
+    "cube::collect::batch",
+];
+
+fn miri(root: &Path) -> io::Result<ExitCode> {
+    let mut steps = Steps::default();
+    let mut component = Command::new("rustup");
+    component.args(["component", "add", "--toolchain", "nightly", "miri", "rust-src"]);
+    steps.run_quietly("component", &mut component)?;
+    let mut tests = Command::new("rustup");
+    tests.args(["run", "nightly", "cargo", "miri", "test", "-p", "tamarack", "--lib", "--locked", "--"]);
+    tests.args(MIRI_MODULES).current_dir(root);
+    // Miri is some hundred times slower: a few cases of each property must do. Proptest looks for its working directory.
+    tests.envs([("PROPTEST_CASES", "3"), ("MIRIFLAGS", "-Zmiri-disable-isolation")]);
+    tests.env("CARGO_TARGET_DIR", root.join("target/miri"));
+    steps.run_openly("miri", &mut tests)?;
     Ok(steps.finish())
 }
 

@@ -88,10 +88,13 @@ impl Codec {
 mod tests {
     use super::*;
 
+    /// Those that compress. Zstandard is written in C, where Miri cannot follow.
+    const CODECS: &[Codec] = if cfg!(miri) { &[Codec::Lz4] } else { &[Codec::Lz4, Codec::Zstd] };
+
     #[test]
     fn compressible_bytes_round_trip() {
         let raw = b"tamarack ".repeat(500);
-        for codec in [Codec::Lz4, Codec::Zstd] {
+        for codec in CODECS {
             let stored = codec.compress(&raw).expect("compresses").expect("is worth it");
             assert!(stored.len() < raw.len() / 4);
             assert_eq!(codec.raw_len(&stored), Some(raw.len() as u64));
@@ -106,14 +109,16 @@ mod tests {
         let raw: Vec<u8> = (0..1000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         assert_eq!(Codec::Lz4.compress(&raw).expect("no failure"), None);
         assert_eq!(Codec::None.compress(&[0; 1000]).expect("no failure"), None);
-        assert_eq!(Codec::Zstd.compress(&[]).expect("no failure"), None);
+        for codec in CODECS {
+            assert_eq!(codec.compress(&[]).expect("no failure"), None);
+        }
     }
 
     #[test]
     fn forged_lengths_are_refused_before_allocating() {
         let mut stored = u32::MAX.to_le_bytes().to_vec();
         stored.extend_from_slice(&[0; 4]);
-        for codec in [Codec::Lz4, Codec::Zstd] {
+        for codec in CODECS {
             assert!(codec.decompress_into(&stored, &mut Vec::new()).is_err());
             assert!(codec.decompress_into(&[1, 2], &mut Vec::new()).is_err());
         }
