@@ -97,6 +97,22 @@ impl Comparator for Bytewise {
     }
 }
 
+/// Bytes in descending order, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub struct Descending;
+
+#[cfg(test)]
+impl Comparator for Descending {
+    fn name(&self) -> &str {
+        "test.Descending"
+    }
+
+    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+        right.cmp(left)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

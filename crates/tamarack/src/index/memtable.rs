@@ -195,22 +195,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::base::comparator::{Bytewise, Comparator};
+    use crate::base::comparator::{Bytewise, Descending};
     use crate::base::keys::{put_internal_key, seek_key};
-
-    /// Bytes in descending order.
-    #[derive(Debug)]
-    struct Descending;
-
-    impl Comparator for Descending {
-        fn name(&self) -> &str {
-            "test.Descending"
-        }
-
-        fn compare(&self, left: &[u8], right: &[u8]) -> cmp::Ordering {
-            right.cmp(left)
-        }
-    }
 
     fn orders() -> [KeyOrder; 2] {
         [KeyOrder::new(Arc::new(Bytewise)), KeyOrder::new(Arc::new(Descending))]

@@ -131,24 +131,10 @@ mod tests {
     use super::*;
     use crate::base::checksum::{FileKind, Seed};
     use crate::base::codec::Codec;
-    use crate::base::comparator::{Bytewise, Comparator};
+    use crate::base::comparator::{Bytewise, Descending};
     use crate::base::ids::CubeId;
     use crate::base::sync::Arc;
     use crate::vlog::format::{BatchPlace, RECORD_HEADER_BYTES, RecordHeader, RecordKind};
-
-    /// Bytes in descending order.
-    #[derive(Debug)]
-    struct Descending;
-
-    impl Comparator for Descending {
-        fn name(&self) -> &str {
-            "test.Descending"
-        }
-
-        fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
-            right.cmp(left)
-        }
-    }
 
     const VALUE_BYTES: usize = 3;
 
