@@ -1,6 +1,17 @@
 //! Compression of blocks and values: which codecs there are and how stored bytes become raw bytes again.
 
+use std::cell::RefCell;
+use std::io;
+
+use zstd::bulk::{Compressor, Decompressor};
+
 use super::error::{Error, Result};
+
+thread_local! {
+    /// Contexts of Zstandard: to make one takes several times as long as a block of 4 KiB.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
 /// How stored bytes are compressed. The byte of each codec is part of the formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,7 +49,7 @@ impl Codec {
             Self::None => return Ok(None),
             Self::Lz4 => out.extend_from_slice(&lz4_flex::block::compress(raw)),
             Self::Zstd => {
-                let packed = zstd::bulk::compress(raw, zstd::DEFAULT_COMPRESSION_LEVEL)
+                let packed = zstd_compress(raw)
                     .map_err(|error| Error::invalid_argument(format!("zstd cannot compress: {error}")))?;
                 out.extend_from_slice(&packed);
             }
@@ -74,7 +85,7 @@ impl Codec {
             Self::None => unreachable!("returned above"),
             Self::Lz4 => lz4_flex::block::decompress_into(packed, &mut out[start..])
                 .map_err(|error| format!("LZ4 data that does not decode ({error})"))?,
-            Self::Zstd => zstd::bulk::decompress_to_buffer(packed, &mut out[start..])
+            Self::Zstd => zstd_decompress(packed, &mut out[start..])
                 .map_err(|error| format!("Zstandard data that does not decode ({error})"))?,
         };
         if written as u64 != raw_len {
@@ -82,6 +93,20 @@ impl Codec {
         }
         Ok(())
     }
+}
+
+fn zstd_compress(raw: &[u8]) -> io::Result<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|context| match context {
+        Some(context) => context.compress(raw),
+        None => context.insert(Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?).compress(raw),
+    })
+}
+
+fn zstd_decompress(packed: &[u8], out: &mut [u8]) -> io::Result<usize> {
+    DECOMPRESSOR.with_borrow_mut(|context| match context {
+        Some(context) => context.decompress_to_buffer(packed, out),
+        None => context.insert(Decompressor::new()?).decompress_to_buffer(packed, out),
+    })
 }
 
 #[cfg(test)]
@@ -101,6 +126,23 @@ mod tests {
             let mut out = b"kept".to_vec();
             codec.decompress_into(&stored, &mut out).expect("decodes");
             assert_eq!(&out[4..], raw);
+        }
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind() {
+        let raw = b"tamarack ".repeat(50);
+        for codec in CODECS {
+            let stored = codec.compress(&raw).expect("compresses").expect("is worth it");
+            for cut in 0..stored.len() {
+                assert!(
+                    codec.decompress_into(&stored[..cut], &mut Vec::new()).is_err(),
+                    "{codec:?} cut at {cut}"
+                );
+                let mut out = Vec::new();
+                codec.decompress_into(&stored, &mut out).expect("decodes");
+                assert_eq!(out, raw);
+            }
         }
     }
 
