@@ -105,6 +105,6 @@ struct FrontPage;
 pub mod testing {
     pub use crate::env::fault::*;
     pub use crate::env::posix::posix_env;
-    pub use crate::env::sim::{SimDisk, SimOptions};
+    pub use crate::env::sim::{Random, SimDisk, SimOptions};
     pub use crate::env::{Clock, Env, Join, Spawn};
 }

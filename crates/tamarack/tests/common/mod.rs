@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use tamarack::{Db, IterOptions, Options};
+use tamarack::{Db, IterOptions, Options, testing};
 
 pub mod garbage;
 pub mod place;
@@ -19,14 +19,14 @@ pub mod writer;
 
 use time::unwatched_env;
 
-/// Random numbers that a seed determines.
+/// Random numbers that a seed determines, and what tests make of them.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(testing::Random);
 
 impl Random {
     /// Numbers that belong to `seed`.
     pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+        Self(testing::Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d))
     }
 
     /// Numbers that belong to step `number` of `seed`, and to no other.
@@ -36,11 +36,7 @@ impl Random {
 
     /// Any number.
     pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.number()
     }
 
     /// A number below `bound`.

@@ -46,6 +46,7 @@ fn shuttle_collect_and_delete() {
     explore_roles("shuttle_collect_and_delete", &[Delete, Collect, Compact]);
 }
 
+/// I-11: what is left behind while newer versions are written, flushed and compacted is missed by nobody.
 #[test]
 fn shuttle_collect_and_overwrite() {
     explore_roles("shuttle_collect_and_overwrite", &[Overwrite, Overwrite, Collect, Compact]);
@@ -66,6 +67,7 @@ fn shuttle_collect_and_read() {
     explore_roles("shuttle_collect_and_read", &[Overwrite, Collect, Compact, Read, Read]);
 }
 
+/// I-06: an iterator reads on in files that collections and compactions have replaced.
 #[test]
 fn shuttle_collect_and_iterate() {
     explore_roles("shuttle_collect_and_iterate", &[Reinsert, Collect, Compact, Iterate]);

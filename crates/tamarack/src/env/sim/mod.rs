@@ -49,3 +49,4 @@ mod time;
 mod tests;
 
 pub use disk::{SimDisk, SimOptions};
+pub use random::Random;

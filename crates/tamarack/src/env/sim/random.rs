@@ -1,4 +1,4 @@
-//! Numbers that a seed determines.
+//! Numbers that a seed determines: for this world, and for tests that want some of their own.
 
 use std::io;
 
