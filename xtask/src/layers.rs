@@ -13,8 +13,16 @@ use crate::tree::{Source, Tree};
 pub const ENGINE: &str = "crates/tamarack/src/";
 
 /// Every module at the crate root with its rank. Modules of one rank are siblings and must not meet.
-const RANKS: &[(&str, u32)] =
-    &[("base", 0), ("env", 1), ("skiplist", 1), ("index", 2), ("vlog", 2), ("cube", 3), ("db", 4)];
+const RANKS: &[(&str, u32)] = &[
+    ("base", 0),
+    ("env", 1),
+    ("skiplist", 1),
+    ("index", 2),
+    ("vlog", 2),
+    ("cube", 3),
+    ("db", 4),
+    ("fuzz", 5),
+];
 
 /// What only `env` may name outside tests.
 const OPERATING_SYSTEM: &[&[&str]] =

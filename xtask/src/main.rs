@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask check`, `fix`, `miri` and `test`.
+//! The project's own commands: `cargo xtask bugs`, `check`, `fix`, `fuzz`, `miri`, `test` and `torture`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
 //! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
@@ -18,34 +18,54 @@ use tree::Tree;
 
 mod documents;
 mod finding;
+mod fuzz;
 mod layers;
 mod mentions;
+mod programs;
+mod seeded;
 mod sizes;
 mod steps;
 mod test_code;
+mod torture;
 mod tree;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
+  bugs [NAME...]      puts bugs into a copy of the engine, one at a time, and fails if a test does not catch its bug;
+                      --table writes docs/SEEDED_BUGS.md instead
   check [--fast]      formatting, lints, layers, sizes, documents, API documentation; changes nothing;
                       --fast leaves out the API documentation
   fix                 formats the code and applies what clippy can repair
+  fuzz [<target>] [--seconds <n>]
+                      libFuzzer on one target of fuzz/targets, or on each for a minute; needs cargo-fuzz and a nightly
+                      toolchain
+  fuzz --seed-corpus  writes the seeds in fuzz/corpus anew: after a change of a format
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
   test [-- <flags>]   all tests, then the shuttle suites; the flags go to the test programs;
-                      a test's name among them leaves out the shuttle suites";
+                      a test's name among them leaves out the shuttle suites
+  torture --hours H [--seed S]
+                      everything that is driven by seeds, round after round with new ones, until the time is up";
 
 fn main() -> io::Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["bugs", "--table"] => seeded::write_table(root).map(|()| ExitCode::SUCCESS),
+        ["bugs", names @ ..] => seeded::run(root, names),
         ["check"] => check(root, false),
         ["check", "--fast"] => check(root, true),
         ["fix"] => fix(root),
+        ["fuzz", flags @ ..] => fuzz::fuzz(root, flags).unwrap_or_else(|| {
+            eprintln!("{USAGE}");
+            Ok(ExitCode::FAILURE)
+        }),
         ["miri"] => miri(root),
         ["test"] => test(root, &[]),
         ["test", "--", flags @ ..] => test(root, flags),
+        ["torture", "--hours", hours] => torture(root, hours, None),
+        ["torture", "--hours", hours, "--seed", seed] => torture(root, hours, Some(seed)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -67,6 +87,7 @@ fn check(root: &Path, fast: bool) -> io::Result<ExitCode> {
     steps.run_check("layers", || layers::check(&tree))?;
     steps.run_check("sizes", || sizes::check(&tree))?;
     steps.run_check("documents", || documents::check(&tree))?;
+    steps.run_check("bugs", || seeded::check(&tree))?;
     if !fast {
         let mut doc = cargo(root, &["doc", "--quiet", "--workspace", "--no-deps", "--locked"]);
         steps.run_quietly("api docs", with_rustflags(&mut doc, "RUSTDOCFLAGS", "-D warnings"))?;
@@ -96,6 +117,13 @@ fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
         steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;
     }
     Ok(steps.finish())
+}
+
+fn torture(root: &Path, hours: &str, seed: Option<&str>) -> io::Result<ExitCode> {
+    let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{text} is no number"));
+    let hours = hours.parse().map_err(|_| invalid(hours))?;
+    let seed = seed.map(|seed| seed.parse().map_err(|_| invalid(seed))).transpose()?;
+    torture::run(root, hours, seed)
 }
 
 /// The modules that Miri can follow: no system calls, no C.

@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::bench::{Bench, recover::BenchChild};
 use crate::commands::{
     check::Check, checkpoint::Checkpoint, compact::Compact, delete::Delete, dump::Dump, export::ExportDir,
-    gc::Gc, get::Get, import::ImportDir, load::Load, multi_get::MultiGet, put::Put, scan::Scan, stats::Stats,
+    gc::Gc, get::Get, import::ImportDir, load::Load, multi_get::MultiGet, put::Put, repair::Repair,
+    scan::Scan, stats::Stats,
 };
 use crate::demo::{Demo, child::DemoChild};
 use crate::failure::{Outcome, Result};
@@ -14,7 +15,8 @@ use crate::failure::{Outcome, Result};
 const AFTER_HELP: &str = "\
 Exit status:
   0  done
-  1  the answer is no: a key is not there, `check` found problems, or something was left out
+  1  the answer is no: a key is not there, `check` found problems, `repair` could not save all, or
+     something was left out
   2  the request is wrong as it stands
   3  the operating system failed a call, there is no database, or input cannot be used
   4  corruption: stored bytes are not what was written
@@ -50,6 +52,7 @@ enum Command {
     ExportDir(ExportDir),
     Stats(Stats),
     Check(Check),
+    Repair(Repair),
     Compact(Compact),
     Gc(Gc),
     Checkpoint(Checkpoint),
@@ -77,6 +80,7 @@ impl Arguments {
             Command::ExportDir(command) => command.run(json),
             Command::Stats(command) => command.run(json),
             Command::Check(command) => command.run(json),
+            Command::Repair(command) => command.run(json),
             Command::Compact(command) => command.run(json),
             Command::Gc(command) => command.run(json),
             Command::Checkpoint(command) => command.run(json),

@@ -19,7 +19,7 @@ pub type Result<T> = std::result::Result<T, Failure>;
 pub enum Outcome {
     /// Done: status 0.
     Done,
-    /// The command ran and its answer is "no": a key is missing, a check found problems, an import or export
+    /// The command ran and its answer is "no": a key is missing, a check found problems, a repair, an import or an export
     /// left something out. What exactly has already been printed. Status 1.
     Negative,
 }
@@ -146,6 +146,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) | Self::Other(message) | Self::Mismatch(message) => f.write_str(message),
+            Self::Engine(error) if error.kind() == ErrorKind::Corruption => {
+                write!(
+                    f,
+                    "{error} (`tamarack check` lists what is damaged, `tamarack repair` saves what is not)"
+                )
+            }
             Self::Engine(error) => error.fmt(f),
             Self::Io { action, source } => write!(f, "cannot {action}: {source}"),
             Self::OutputClosed => f.write_str("standard output was closed"),

@@ -39,7 +39,8 @@ impl Database {
         Ok(Db::open(&self.path, Options::default())?)
     }
 
-    fn must_exist(&self) -> Result<()> {
+    /// Refuses to go on where there can be no database.
+    pub fn must_exist(&self) -> Result<()> {
         match exists(&self.path)? {
             true => Ok(()),
             false => Err(Failure::Other(format!("there is no database at {}", self.path.display()))),

@@ -18,7 +18,8 @@
 //!
 //! Bytes that are not what was written give an [`Error`] that names file and offset, never a wrong value or an
 //! absent key; [`Error::kind`] tells what can be done. What a crash left unfinished at the end of the log is cut
-//! off when the database is next opened, and [`Db::recovery`] says so.
+//! off when the database is next opened, and [`Db::recovery`] says so. What is whole of a damaged database,
+//! [`Db::repair`] saves.
 //!
 //! ```
 //! use tamarack::{CheckLevel, Db, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions};
@@ -76,6 +77,7 @@ mod base;
 mod cube;
 mod db;
 mod env;
+mod fuzz;
 mod index;
 mod skiplist;
 mod vlog;
@@ -92,6 +94,8 @@ pub use cube::check::{CheckLevel, CheckReport};
 pub use cube::checkpoint::CheckpointReport;
 pub use cube::collect::{CollectionStats, GcGoal, GcReport};
 pub use cube::readers::{ReaderKind, ReaderStats};
+pub use cube::repair::RepairOptions;
+pub use cube::repair::report::{Loss, LostRange, RepairReport, RepairedManifest};
 pub use cube::stats::{CacheStats, LevelStats, SegmentStats, Stats};
 pub use db::{Db, Entries, Iter, IterOptions, ReadOptions, Snapshot};
 
@@ -105,6 +109,12 @@ struct FrontPage;
 pub mod testing {
     pub use crate::env::fault::*;
     pub use crate::env::posix::posix_env;
-    pub use crate::env::sim::{Random, SimDisk, SimOptions};
+    pub use crate::env::sim::{CrashState, CrashStates, DiskFault, Moment, Random, SimDisk, SimOptions};
+    pub use crate::env::unwatched::{WATCHER, unwatched};
     pub use crate::env::{Clock, Env, Join, Spawn};
+
+    /// What fuzzers run.
+    pub mod fuzz {
+        pub use crate::fuzz::{MEMORY_BYTES, TARGETS, Target, run};
+    }
 }

@@ -19,7 +19,7 @@ use common::time::unwatched;
 use common::writer::{KEYS, Writer, acknowledged, durable};
 use common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment, tiny};
 use tamarack::testing::{SimDisk, SimOptions};
-use tamarack::{CheckLevel, Db, GcGoal, GcPolicy, IterOptions, LogMode, Options};
+use tamarack::{CheckLevel, Db, GcGoal, GcPolicy, IterOptions, LogMode, Options, WriteOptions};
 
 fn options() -> Options {
     Options { gc: GcPolicy::Off, max_space_amplification: 1000.0, background_threads: 1, ..tiny() }
@@ -111,6 +111,30 @@ fn whatever_is_recovered_is_durable_wherever_the_process_died() {
             let what = format!("{log_mode:?}, killed at change {at}");
             assert_recovered_for_good(&killed, &writer, &options, &mut random, &what);
         }
+    }
+}
+
+#[test]
+fn a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next() {
+    for path in ["/db", "/some/where/db"] {
+        let mut kills = 0;
+        for at in 0.. {
+            let disk = SimDisk::new(&SimOptions { seed: at, ..SimOptions::default() });
+            disk.kill_at(at);
+            Db::open_with_env(path, options(), &unwatched(disk.env())).unwrap().close().unwrap();
+            let Some(killed) = disk.take_killed() else { break };
+            kills += 1;
+            let db = Db::open_with_env(path, options(), &unwatched(killed.env())).unwrap();
+            db.put_with(b"key", b"value", &WriteOptions { sync: true }).unwrap();
+            let again = killed.crash_to_durable();
+            let db = Db::open_with_env(path, options(), &unwatched(again.env())).unwrap();
+            assert_eq!(
+                db.get(b"key").unwrap().as_deref(),
+                Some(&b"value"[..]),
+                "{path}, killed at change {at}"
+            );
+        }
+        assert!(kills > 5);
     }
 }
 

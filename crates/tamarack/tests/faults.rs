@@ -1,5 +1,5 @@
-//! A world whose calls fail: full disks, device errors at the n-th call of each kind, failed syncs, read-only file
-//! systems. Errors are clean, nothing hangs, and what was acknowledged is there.
+//! A world whose calls fail: full disks, failed syncs and reads, read-only file systems. Errors are clean, nothing hangs,
+//! and what was acknowledged is there. Each call in its turn fails in `error_sweep.rs`.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::place::Place;
 use common::{PATIENCE_SECONDS, Watchdog, assert_clean, content, copy_directory, open, tiny};
 use tamarack::testing::{Call, ENOSPC, EROFS, Fault};
-use tamarack::{Db, Error, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
 
 /// What was tried, and what became of it.
 #[derive(Default)]
@@ -67,120 +67,6 @@ impl Ledger {
         assert_clean(&db);
         db.close().unwrap();
     }
-}
-
-fn assert_clean_failure(error: &Error, what: &str) {
-    let expected = [ErrorKind::Io, ErrorKind::NoSpace, ErrorKind::ReadOnly];
-    assert!(expected.contains(&error.kind()), "{what}: {error}");
-}
-
-/// Goes on after errors, as a program might.
-fn scenario(place: &Place, ledger: &mut Ledger, what: &str) -> Option<Error> {
-    let mut first = None;
-    let mut note = |outcome: tamarack::Result<()>| {
-        if let Err(error) = outcome {
-            assert_clean_failure(&error, what);
-            first.get_or_insert(error);
-        }
-    };
-    let db = match place.try_open(&place.options) {
-        Ok(db) => db,
-        Err(error) => {
-            note(Err(error));
-            return first;
-        }
-    };
-    for round in 0..3 {
-        for _ in 0..12 {
-            note(ledger.write(&db, false));
-        }
-        note(ledger.write(&db, true));
-        if round > 0 {
-            note(db.flush());
-        }
-        note(ledger.write(&db, false));
-        if round > 1 {
-            note(db.compact_range(None, None));
-        }
-        note(db.sync());
-        note(db.wait_idle());
-    }
-    let written = ledger.kept.iter().next_back();
-    if let Some((key, value)) = written {
-        match db.get(key) {
-            Ok(found) => assert!(found.as_ref() == Some(value), "{what}: {key:?}"),
-            Err(error) => note(Err(error)),
-        }
-    }
-    note(db.close());
-    first
-}
-
-/// Runs the scenario with the first, the second, ... call failing, until there are no more calls.
-fn fail_each(call: Call, log_mode: LogMode, shape: &str, prepare: impl Fn(Fault) -> Fault) {
-    let mut struck = 0;
-    for nth in 1.. {
-        let what = format!("{log_mode:?}, {call:?} number {nth} fails{shape}");
-        let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
-        let place = Place::new(Options { log_mode, background_threads: 1, ..tiny() });
-        let mut ledger = Ledger::default();
-        // Something to recover and to read.
-        let killed = place.beside("killed");
-        let db = open(&killed, &place.options).unwrap();
-        (0..12).for_each(|_| ledger.write(&db, false).unwrap());
-        db.wait_idle().unwrap();
-        copy_directory(&killed, &place.path());
-        place.faults.inject(prepare(Fault::on(call).nth(nth)));
-        let outcome = scenario(&place, &mut ledger, &what);
-        let triggered = place.faults.triggered() > 0;
-        place.faults.heal();
-        assert!(triggered || outcome.is_none(), "{what}: {outcome:?} without a fault");
-        ledger.assert_recovers(&place.path(), &place.options, &what);
-        if !triggered {
-            break;
-        }
-        struck += 1;
-    }
-    assert!(struck > 0, "{call:?} was never called");
-}
-
-#[test]
-fn each_write_may_fail() {
-    for log_mode in [LogMode::Auto, LogMode::Plain] {
-        fail_each(Call::Write, log_mode, "", |fault| fault);
-        fail_each(Call::Write, log_mode, " half-way", Fault::short_write);
-        fail_each(Call::Write, log_mode, " for ever", Fault::for_ever);
-        fail_each(Call::Write, log_mode, " for want of space", |fault| fault.errno(ENOSPC));
-    }
-}
-
-#[test]
-fn each_sync_may_fail() {
-    for log_mode in [LogMode::Auto, LogMode::Plain] {
-        fail_each(Call::SyncData, log_mode, "", |fault| fault);
-        fail_each(Call::SyncDir, log_mode, "", |fault| fault);
-    }
-    fail_each(Call::SyncData, LogMode::Auto, " for ever", Fault::for_ever);
-    fail_each(Call::SyncData, LogMode::Auto, " for want of space", |fault| fault.errno(ENOSPC));
-}
-
-#[test]
-fn each_change_of_a_file_or_name_may_fail() {
-    for call in [Call::Create, Call::Allocate, Call::SetLength, Call::Rename, Call::RemoveFile, Call::Map] {
-        fail_each(call, LogMode::Auto, "", |fault| fault);
-        fail_each(call, LogMode::Auto, " for ever", Fault::for_ever);
-        fail_each(call, LogMode::Auto, " for want of space", |fault| fault.errno(ENOSPC).for_ever());
-    }
-}
-
-#[test]
-fn each_look_at_a_file_may_fail() {
-    for call in
-        [Call::Read, Call::OpenRead, Call::OpenWrite, Call::Length, Call::List, Call::Exists, Call::Advise]
-    {
-        fail_each(call, LogMode::Auto, "", |fault| fault);
-    }
-    fail_each(Call::LockDir, LogMode::Auto, "", |fault| fault);
 }
 
 /// Background work that was under way when the disk was still full may fail once more, and say so.
@@ -423,21 +309,24 @@ fn an_empty_segment_in_the_midst_of_the_log_stays_in_it() {
 
 #[test]
 fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
-    for shorter in 0..12 {
+    let short = Fault::on(Call::Write).path_ending(".vlog").short_write();
+    let whole = Fault::on(Call::Write).path_ending(".vlog").whole_write();
+    for (shorter, fault) in (0..12).flat_map(|shorter| [(shorter, &short), (shorter, &whole)]) {
         let place = Place::new(Options { log_mode: LogMode::Plain, segment_bytes_max: 16 << 10, ..tiny() });
         let db = place.open();
         db.put(b"before", b"1").unwrap();
         let mut batch = WriteBatch::new();
         (0..8).for_each(|number| batch.put(format!("fail{number}").as_bytes(), b"12345").unwrap());
-        place.faults.inject(Fault::on(Call::Write).path_ending(".vlog").short_write());
+        place.faults.inject(fault.clone());
         assert_eq!(db.write(&batch, &WriteOptions::default()).unwrap_err().kind(), ErrorKind::Io);
         // Of the same length as one record of the batch, or nearly.
         let outcome = db.put(b"after", &vec![7; shorter]);
         let copy = place.beside("copy");
         copy_directory(&place.path(), &copy);
         let found = content(&open(&copy, &place.options).unwrap());
-        assert_eq!(found.get(&b"before"[..]), Some(&b"1".to_vec()));
-        assert_eq!(found.contains_key(&b"after"[..]), outcome.is_ok(), "{shorter}");
-        assert!(!found.keys().any(|key| key.starts_with(b"fail")), "{shorter}: {found:?}");
+        let what = format!("{shorter}, {fault:?}: {found:?}");
+        assert_eq!(found.get(&b"before"[..]), Some(&b"1".to_vec()), "{what}");
+        assert_eq!(found.contains_key(&b"after"[..]), outcome.is_ok(), "{what}");
+        assert!(!found.keys().any(|key| key.starts_with(b"fail")), "{what}");
     }
 }

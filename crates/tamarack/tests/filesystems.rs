@@ -1,4 +1,5 @@
-//! Real file systems: full ones, read-only ones, and directories that may not be written.
+//! Real file systems: full ones, read-only ones, directories that may not be written; and ends that only the kernel can
+//! bring about: file systems that are shut down or become read-only under a database, and processes that run out of memory.
 //!
 //! Small file systems (in memory, and ext4 in a file) are mounted in a mount namespace of a child process, so they
 //! are gone when the child is, however it ends; and a child that dies of SIGBUS is told from one that fails. Where
@@ -7,10 +8,20 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
+    unsafe_code,
+    reason = "tests prepare and inspect the real world, and ask the kernel for what no safe call does"
 )]
 
 mod common;
+
+#[path = "filesystems/ends.rs"]
+mod ends;
+#[path = "filesystems/history.rs"]
+mod history;
+#[path = "filesystems/mount.rs"]
+mod mount;
+#[path = "filesystems/shutdown.rs"]
+mod shutdown;
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -20,6 +31,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use mount::{mount, run};
+
 use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory};
 use tamarack::{Db, ErrorKind, LogMode, Options, WriteOptions};
 
@@ -28,6 +41,8 @@ const TASK: &str = "TAMARACK_FILESYSTEM_TASK";
 const PLACE: &str = "TAMARACK_FILESYSTEM_PLACE";
 /// How a child says that it may not do its task.
 const SKIPPED: &str = "skipped: ";
+/// How it tells something else.
+const TOLD: &str = "told: ";
 /// The user without rights.
 const NOBODY: u32 = 65534;
 
@@ -262,36 +277,6 @@ fn unwritable(place: &Path) {
     ledger.assert_reads(&db, "writable again");
 }
 
-/// Runs a command of the system; why it is not to be had, otherwise.
-fn run(command: &str, arguments: &[&str]) -> Result<(), String> {
-    let called = || format!("{command} {}", arguments.join(" "));
-    match Command::new(command).args(arguments).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-            Err(format!("`{}` fails: {said}", called()))
-        }
-        Err(error) => Err(format!("`{}` fails: {error}", called())),
-    }
-}
-
-/// Mounts a small file system in `place`.
-fn mount(kind: &str, place: &Path) -> Result<PathBuf, String> {
-    let mount = place.join("mount");
-    std::fs::create_dir_all(&mount).unwrap();
-    let target = mount.to_str().unwrap();
-    if kind == "tmpfs" {
-        run("mount", &["-t", "tmpfs", "-o", "size=8m", "none", target])?;
-        return Ok(mount);
-    }
-    let image = place.join("image");
-    File::create(&image).unwrap().set_len(16 << 20).unwrap();
-    let image = image.to_str().unwrap();
-    run("mkfs.ext4", &["-q", "-F", "-m", "0", image])?;
-    run("mount", &["-t", "ext4", "-o", "loop", image, target])?;
-    Ok(mount)
-}
-
 /// The child. Does nothing when it is run as an ordinary test.
 #[test]
 fn the_process_that_mounts() {
@@ -302,6 +287,13 @@ fn the_process_that_mounts() {
         return unwritable(&place);
     }
     let words: Vec<&str> = task.split(' ').collect();
+    if let ["shutdown" | "becomes-read-only", ..] = words[1..] {
+        let done = match words[..] {
+            [kind, "shutdown", count] => shutdown::shutdowns(kind, &place, count.parse().unwrap()),
+            _ => ends::becomes_read_only(&place),
+        };
+        return done.unwrap_or_else(|why| println!("\n{SKIPPED}{why}"));
+    }
     let mount = match mount(words[0], &place) {
         Ok(mount) => mount,
         Err(why) => return println!("\n{SKIPPED}{why}"),
@@ -312,16 +304,19 @@ fn the_process_that_mounts() {
         "reserved" => reserved(&mount, log_mode),
         "read-only" => read_only(&mount, &|how| {
             let how = format!("remount,{how}");
-            run("mount", &["-o", &how, mount.to_str().unwrap()]).unwrap();
+            drop(run("mount", &["-o", &how, mount.to_str().unwrap()]).unwrap());
         }),
         other => panic!("there is no task {other}"),
     }
 }
 
-/// Tells that `task` was skipped; not with eprintln, whose words the test's own capture would keep to itself.
+/// Not with eprintln, whose words the test's own capture would keep to itself.
+fn tell(words: &str) {
+    std::io::stderr().write_all(format!("tests/filesystems.rs: {words}\n").as_bytes()).unwrap();
+}
+
 fn tell_skipped(task: &str, why: &str) {
-    let words = format!("tests/filesystems.rs: {task} was skipped: {why}\n");
-    std::io::stderr().write_all(words.as_bytes()).unwrap();
+    tell(&format!("{task} was skipped: {why}"));
 }
 
 /// Runs a child with `task`.
@@ -338,6 +333,7 @@ fn child(mut command: Command, task: &str, place: &Path) {
     if let Some(why) = said.lines().find_map(|line| line.strip_prefix(SKIPPED)) {
         tell_skipped(task, why);
     }
+    said.lines().filter_map(|line| line.strip_prefix(TOLD)).for_each(tell);
 }
 
 /// Runs `tasks`, each in a mount namespace of its own.
@@ -369,6 +365,36 @@ fn a_mapped_log_does_not_die_when_others_take_all_the_space() {
 #[test]
 fn a_file_system_that_is_mounted_read_only_can_be_read() {
     in_namespaces(&["tmpfs read-only", "ext4 read-only"]);
+}
+
+/// Losses of power, of each file system.
+const SHUTDOWNS: u64 = 150;
+/// Processes that the kernel ends.
+const ENDS_OF_MEMORY: u64 = 5;
+
+/// The process that others end. Does nothing when it is run as an ordinary test.
+#[test]
+fn the_process_that_writes() {
+    history::write_if_asked();
+}
+
+#[test]
+fn a_file_system_that_is_shut_down_keeps_a_prefix_and_what_was_durable() {
+    let count = common::number_from_environment("TAMARACK_SHUTDOWNS").unwrap_or(SHUTDOWNS);
+    in_namespaces(&[&format!("ext4 shutdown {count}"), &format!("xfs shutdown {count}")]);
+}
+
+#[test]
+fn a_file_system_that_becomes_read_only_is_an_error_and_can_be_read() {
+    in_namespaces(&["ext4 becomes-read-only"]);
+}
+
+#[test]
+fn a_process_that_runs_out_of_memory_loses_nothing() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "processes that run out of memory");
+    if let Err(why) = ends::out_of_memory(ENDS_OF_MEMORY) {
+        tell_skipped("the end of memory", &why);
+    }
 }
 
 #[test]

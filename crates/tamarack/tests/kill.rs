@@ -26,7 +26,7 @@ use common::process::{Evidence, this_program};
 use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
 use tamarack::{Codec, Db, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
 
-const CYCLES: u64 = 200;
+const CYCLES: u64 = 500;
 const DIRECTORY: &str = "TAMARACK_KILL_DIRECTORY";
 const SEED: &str = "TAMARACK_KILL_SEED";
 const THREADS: usize = 2;
@@ -249,7 +249,7 @@ fn torture(first_seed: u64, cycles: u64) {
 #[test]
 fn every_acknowledged_batch_survives_kills_and_no_batch_is_torn() {
     let base = common::number_from_environment("TAMARACK_SEED").unwrap_or(1000);
-    let cycles = common::number_from_environment("TAMARACK_CYCLES").unwrap_or(CYCLES);
+    let cycles = common::number_from_environment("TAMARACK_SEEDS").unwrap_or(CYCLES);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| torture(base, cycles / 2));
         torture(base + cycles, cycles / 2);

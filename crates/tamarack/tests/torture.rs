@@ -245,8 +245,10 @@ fn live(seed: u64, steps: u64, totals: &mut Totals) {
 fn nothing_is_wrong_after_any_step_or_kill() {
     let steps = number_from_environment("TAMARACK_STEPS").unwrap_or(STEPS);
     let mut totals = Totals::new();
-    if let Some(seed) = number_from_environment("TAMARACK_SEED") {
-        return live(seed, steps, &mut totals);
+    if let Some(begin) = number_from_environment("TAMARACK_SEED") {
+        let seeds = number_from_environment("TAMARACK_SEEDS").unwrap_or(1);
+        (begin..begin + seeds).for_each(|seed| live(seed, steps, &mut totals));
+        return totals.tell(None);
     }
     let life_steps = (steps / 10).clamp(LIFE_STEPS.start, LIFE_STEPS.end);
     let mut seed = 0;

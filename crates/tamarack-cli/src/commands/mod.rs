@@ -12,5 +12,6 @@ pub mod import;
 pub mod load;
 pub mod multi_get;
 pub mod put;
+pub mod repair;
 pub mod scan;
 pub mod stats;

@@ -10,6 +10,7 @@ mod demo;
 mod entries;
 mod failures;
 mod records;
+mod repair;
 mod space;
 mod trees;
 mod world;

@@ -65,6 +65,16 @@ impl Codec {
         }
     }
 
+    /// Raw bytes that one compressed byte can stand for at most. In LZ4 a byte adds at most 255 to the length of a match;
+    /// a block of Zstandard has at most 128 KiB, and takes at least four bytes.
+    fn expansion_max(self) -> u64 {
+        match self {
+            Self::None => 1,
+            Self::Lz4 => 255,
+            Self::Zstd => (128 << 10) / 4,
+        }
+    }
+
     /// Appends the raw bytes of `stored` to `out`. The stored bytes have passed their checksum, so a failure
     /// is described for a corruption error: `Err` holds what was found.
     pub fn decompress_into(self, stored: &[u8], out: &mut Vec<u8>) -> std::result::Result<(), String> {
@@ -74,9 +84,8 @@ impl Codec {
         }
         let raw_len = self.raw_len(stored).ok_or_else(|| format!("{} compressed bytes", stored.len()))?;
         let packed = &stored[4..];
-        // Neither codec expands by more than this, so a forged length cannot ask for boundless memory.
-        const EXPANSION_MAX: u64 = 1 << 20;
-        if raw_len > (packed.len() as u64 + 64) * EXPANSION_MAX {
+        // A forged length cannot ask for more memory than so many bytes can be worth.
+        if raw_len > packed.len() as u64 * self.expansion_max() {
             return Err(format!("a raw length of {raw_len} for {} compressed bytes", packed.len()));
         }
         let start = out.len();
@@ -157,11 +166,24 @@ mod tests {
     }
 
     #[test]
-    fn forged_lengths_are_refused_before_allocating() {
-        let mut stored = u32::MAX.to_le_bytes().to_vec();
-        stored.extend_from_slice(&[0; 4]);
+    fn what_compresses_best_is_not_taken_for_forged() {
+        let raw = vec![0; 1 << 24];
         for codec in CODECS {
-            assert!(codec.decompress_into(&stored, &mut Vec::new()).is_err());
+            let stored = codec.compress(&raw).expect("compresses").expect("is worth it");
+            let mut out = Vec::new();
+            codec.decompress_into(&stored, &mut out).expect("decodes");
+            assert!(out == raw, "{codec:?}");
+        }
+    }
+
+    #[test]
+    fn forged_lengths_are_refused_before_allocating() {
+        for codec in CODECS {
+            let mut stored = (4 * codec.expansion_max() as u32 + 1).to_le_bytes().to_vec();
+            stored.extend_from_slice(&[0; 4]);
+            let mut out = Vec::new();
+            assert!(codec.decompress_into(&stored, &mut out).is_err());
+            assert_eq!(out.capacity(), 0);
             assert!(codec.decompress_into(&[1, 2], &mut Vec::new()).is_err());
         }
     }

@@ -20,8 +20,9 @@ pub enum ErrorKind {
     /// The operating system failed a call. The message names the call and the file. Reads may be tried again;
     /// a write that failed this way may or may not have happened until the database is opened again.
     Io,
-    /// Bytes on disk are not what was written. The rest of the data stays readable. Restore or repair the
-    /// file that is named; nothing was deleted.
+    /// Bytes on disk are not what was written. The rest of the data stays readable, and nothing was deleted.
+    /// Restore the file that is named, or close the database and save what is whole with
+    /// [`Db::repair`](crate::Db::repair); [`Db::check`](crate::Db::check) lists everything that is damaged.
     Corruption,
     /// Another process, or another handle of this one, has the database open. Close it first.
     Locked,

@@ -11,6 +11,7 @@ pub mod dead_ranges;
 pub mod error;
 pub mod gc;
 pub mod ids;
+pub mod input;
 pub mod keys;
 pub mod limits;
 pub mod listener;

@@ -3,7 +3,7 @@
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
 //! reader holds, `read` looks keys up, `visible` and `iter` walk, `readers` lists who holds what. Background: `maintain` seals segments, flushes
-//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies;
+//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies; `repair` saves what is left of a damaged cube;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
 
 pub mod check;
@@ -21,6 +21,7 @@ mod order;
 mod publish;
 pub mod read;
 pub mod readers;
+pub mod repair;
 mod replay;
 pub mod snapshot;
 mod space;

@@ -23,7 +23,7 @@ use crate::base::options::Options;
 use crate::base::swap::ArcSwapOption;
 use crate::base::sync::{Arc, Mutex};
 use crate::env::pool::WorkerPool;
-use crate::env::{DirLock, Env, LockMode, remove_if_there};
+use crate::env::{DirLock, Env, LockMode, remove_if_there, sync_directory_name};
 use crate::index::cache::BlockCache;
 use crate::index::compact::CompactionOptions;
 use crate::index::manifest::FIRST_MANIFEST;
@@ -47,7 +47,8 @@ pub struct Shared {
 
 /// How much of the limit on open files goes to segments; tables get the rest.
 const SEGMENT_FILES_SHARE: usize = 2;
-/// Length at which a manifest is replaced by a short one.
+/// Length at which a manifest is replaced by a short one, or that of a memtable if that is less: small databases have
+/// small manifests.
 const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 
 impl Cube {
@@ -69,6 +70,9 @@ impl Cube {
         let lock = lock(&env, directory, &options)?;
         let exists = exists(&env, directory)?;
         check_existence(directory, exists, &options)?;
+        if !exists {
+            sync_directory_name(&*env.fs, directory)?;
+        }
         let keys = KeyOrder::new(Arc::clone(&options.comparator));
         let health = Arc::new(Health::default());
         let observer = Observer { reader: Arc::default(), health: Arc::clone(&health) };
@@ -215,9 +219,6 @@ fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLoc
     if !there {
         check_existence(directory, false, options)?;
         env.fs.create_dir_all(directory).map_err(io("create"))?;
-        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            env.fs.sync_dir(parent).map_err(|error| Error::io("sync", parent, error))?;
-        }
     }
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
     env.fs.lock_dir(directory, mode).map_err(|error| {
@@ -249,8 +250,8 @@ fn exists(env: &Env, directory: &Path) -> Result<bool> {
     });
     let Some(part) = part else { return Ok(false) };
     let expected = format!(
-        "the name of a manifest, because {part} is there (without it this is a damaged database, or a checkpoint that \
-         was interrupted: destroy that one)"
+        "the name of a manifest, because {part} is there (without it this is a damaged database: repair it; or a checkpoint \
+         that was interrupted: destroy that one)"
     );
     Err(Error::corruption(&current, 0, expected, "no file"))
 }
@@ -307,7 +308,7 @@ fn open_index(
             relocation_bytes_max: options.relocation_cache_bytes as u64,
             ..CompactionOptions::default()
         },
-        manifest_bytes_max: MANIFEST_BYTES_MAX,
+        manifest_bytes_max: MANIFEST_BYTES_MAX.min(options.memtable_bytes as u64),
         open_tables_max: options.open_files_max - options.open_files_max / SEGMENT_FILES_SHARE,
         blocks: Arc::clone(&shared.blocks),
     };
@@ -373,6 +374,7 @@ fn replay_log(
         sealed_end: sealed_end(version),
         inline_value_max: options.inline_value_max,
         check_values: options.paranoid_checks,
+        mend: true,
         read_only: options.read_only,
     };
     recover(&task, &mut |operation| {

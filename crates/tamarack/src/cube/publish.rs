@@ -229,7 +229,7 @@ mod tests {
     #[cfg(shuttle)]
     #[test]
     fn shuttle_writers_publish_in_order() {
-        shuttle::check_random(writers_publish_in_order, 2_000);
-        shuttle::check_pct(writers_publish_in_order, 2_000, 3);
+        shuttle::check_random(writers_publish_in_order, 20_000);
+        shuttle::check_pct(writers_publish_in_order, 20_000, 3);
     }
 }

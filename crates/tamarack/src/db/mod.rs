@@ -17,6 +17,8 @@ use crate::cube::checkpoint::CheckpointReport;
 use crate::cube::collect::{GcGoal, GcReport};
 use crate::cube::open::Shared;
 use crate::cube::read::ReadSettings;
+use crate::cube::repair::report::RepairReport;
+use crate::cube::repair::{RepairOptions, repair};
 use crate::cube::snapshot::HeldSequence;
 use crate::cube::stats::Stats;
 use crate::env::pool::WorkerPool;
@@ -474,6 +476,68 @@ impl Db {
     /// `Locked` if it is open; `Io`.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
         destroy(path.as_ref(), &posix_env())
+    }
+
+    /// Repairs the database in `path`, which must not be open: makes one that can be opened out of what is whole, and
+    /// reports what is not, file by file and key range by key range. Keys that the report does not name have the values
+    /// that were last written. Values that are lost read as absent, never as older ones; where an older
+    /// value or a deleted key may have come back, the report names the range.
+    ///
+    /// `options` are those the database is opened with. Nothing is removed: what the repaired database does not use is in
+    /// the directory `lost` in `path`, with the report, and may be removed by whoever does not need it. A
+    /// repair that is cut off, by a kill or a loss of power, can be done again. One of a whole database changes nothing.
+    /// Reads every byte, and writes the index and the records of damaged segments anew; needs the space for that.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("db");
+    /// use tamarack::{Db, Options};
+    ///
+    /// let db = Db::open(&path, Options::default())?;
+    /// db.put(b"key", b"value")?;
+    /// db.close()?;
+    /// std::fs::remove_file(path.join("CURRENT"))?;
+    /// assert!(Db::open(&path, Options::default()).is_err());
+    ///
+    /// let report = Db::repair(&path, &Options::default())?;
+    /// println!("{report}");
+    /// assert!(report.changed && report.loss_of(b"key").is_none());
+    /// assert_eq!(Db::open(&path, Options::default())?.get(b"key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no database, or its keys are in another order; `Locked` if it is open;
+    /// `Unsupported`; `Corruption` if nothing is left that tells which database it was; `Io`, `NoSpace`: the
+    /// repair can be tried again.
+    pub fn repair(path: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
+        Self::repair_with(path, options, RepairOptions::default())
+    }
+
+    /// Like [`repair`](Self::repair), with options for the repair itself.
+    ///
+    /// # Errors
+    /// As for [`repair`](Self::repair).
+    pub fn repair_with(
+        path: impl AsRef<Path>,
+        options: &Options,
+        how: RepairOptions,
+    ) -> Result<RepairReport> {
+        repair(&posix_env(), path.as_ref(), options, how)
+    }
+
+    /// Repairs a database in another world than the operating system's, for tests.
+    ///
+    /// # Errors
+    /// As for [`repair`](Self::repair).
+    #[doc(hidden)]
+    pub fn repair_with_env(
+        path: impl AsRef<Path>,
+        options: &Options,
+        how: RepairOptions,
+        env: &Env,
+    ) -> Result<RepairReport> {
+        repair(env, path.as_ref(), options, how)
     }
 
     fn settings(&self, options: &ReadOptions) -> Result<ReadSettings> {

@@ -10,12 +10,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::base::error::Error;
 use crate::base::sync::Arc;
 
 pub mod fault;
 pub mod pool;
 pub mod posix;
 pub mod sim;
+pub mod unwatched;
 
 /// One world. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -250,4 +252,25 @@ pub fn directory_of(path: &Path) -> &Path {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
+}
+
+/// Makes the name of the directory `path` durable, and those of the directories around it: any of them may be new, and made
+/// by a process that was killed before it could sync. Whoever may not read a directory cannot sync it; then that is left to
+/// its owner, as it is where a file system does not sync directories. Blocks on the device.
+///
+/// # Errors
+/// `Io`.
+pub fn sync_directory_name(fs: &dyn Fs, path: &Path) -> Result<(), Error> {
+    let named = path.ancestors().take_while(|ancestor| ancestor.parent().is_some());
+    for parent in named.map(directory_of) {
+        match fs.sync_dir(parent) {
+            Err(error) if !is_beyond_us(&error) => return Err(Error::sync(parent, error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_beyond_us(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput)
 }

@@ -3,6 +3,7 @@
 use crate::base::error::Result;
 use crate::base::ids::Sequence;
 use crate::base::keys::KeyOrder;
+use crate::base::names::FileName;
 use crate::base::sync::Arc;
 
 use super::compact::{Decider, Decision};
@@ -26,7 +27,7 @@ pub fn flush(
     let cursors = memtables.iter().map(|memtable| Box::new(memtable.cursor()) as Box<dyn Cursor>).collect();
     let mut cursor = merge(order.clone(), cursors);
     let mut decider = Decider::new(order, snapshots);
-    let mut output = Output::new(destination.clone());
+    let mut output = Output::new(destination.clone(), destination.path(FileName::Current));
     cursor.seek_to_first()?;
     while cursor.valid() {
         if decider.decide(cursor.key(), |_| false) == Decision::Keep {

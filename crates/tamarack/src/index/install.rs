@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
+use crate::base::names::FileName;
 use crate::base::sync::{Arc, Condvar, Mutex};
 
 use super::manifest::ManifestWriter;
@@ -76,10 +77,9 @@ impl Index {
     /// # Errors
     /// `ReadOnly` if the cube was opened read-only, or if an earlier write to the manifest failed; `Io` or
     /// `NoSpace` if this one fails. After a failed write it is unknown until the cube is opened again whether the
-    /// edit counts; the version stays as it is.
+    /// edit counts; the version stays as it is. `Corruption` if the edit does not fit the current version: the files it was
+    /// made of are not what the engine wrote.
     ///
-    /// # Panics
-    /// If the edit does not fit the current version: the engine has made a mistake.
     pub fn install(&self, edit: VersionEdit) -> Result<Arc<Version>> {
         let turn = self.manifest.take()?;
         self.install_in(turn, edit)
@@ -116,10 +116,14 @@ impl Index {
         edit.next_table_id = edit.next_table_id.max(Some(self.destination.next_table_id()));
         let next = match base.apply(&edit) {
             Ok(next) => Arc::new(next),
-            Err(reason) => panic!("an edit of the engine fits the current version: {reason}"),
+            // What it was made of, tables or the version, is not what the engine has written; or the engine is wrong.
+            Err(reason) => {
+                let path = FileName::Current.path(self.files.directory());
+                return Err(Error::corruption(&path, 0, "a version that an edit of the engine fits", reason));
+            }
         };
         let manifest = turn.manifest();
-        if manifest.bytes() >= self.options.manifest_bytes_max {
+        if manifest.is_too_long(self.options.manifest_bytes_max) {
             manifest.rotate(&next.snapshot(self.cube))?;
         } else {
             manifest.append(&edit)?;

@@ -13,6 +13,7 @@ mod collect;
 pub mod compact;
 pub mod cursor;
 mod flush;
+pub mod fuzz;
 mod hidden;
 mod hidden_among;
 mod install;
@@ -25,6 +26,7 @@ pub mod merge;
 mod open;
 mod output;
 mod read;
+pub mod repair;
 pub mod table;
 pub mod version;
 

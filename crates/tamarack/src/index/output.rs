@@ -4,11 +4,11 @@
 //! in key order; which ones is the caller's decision. A finished table's data is durable, its name after
 //! [`Destination::sync_names`], which the caller calls before an edit mentions the table.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::{Sequence, TableId};
-use crate::base::keys::{EntryKind, split_internal_key, trailer_kind};
+use crate::base::keys::{EntryKind, split_internal_key, trailer_kind, user_key};
 use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
@@ -47,12 +47,12 @@ impl Destination {
         self.files.fs().sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
     }
 
-    fn start_table(&self) -> Result<OpenTable> {
+    fn start_table(&self, source: &Path) -> Result<OpenTable> {
         let id = TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed));
         let handle = self.files.table(id);
         let path = handle.path();
         let file = self.files.fs().create_new(&path).map_err(|error| Error::io("create", &path, error))?;
-        let builder = TableBuilder::new(file, path, id, &self.options);
+        let builder = TableBuilder::new(file, path, source.to_path_buf(), id, &self.options);
         Ok(OpenTable { builder, held: HeldBytes::new(), handle })
     }
 }
@@ -68,14 +68,15 @@ struct OpenTable {
 #[derive(Debug)]
 pub struct Output {
     destination: Destination,
+    source: PathBuf,
     open: Option<OpenTable>,
     finished: Vec<Arc<TableMeta>>,
 }
 
 impl Output {
-    /// Nothing yet.
-    pub fn new(destination: Destination) -> Self {
-        Self { destination, open: None, finished: Vec::new() }
+    /// Nothing yet. `source` is where entries come from.
+    pub fn new(destination: Destination, source: PathBuf) -> Self {
+        Self { destination, source, open: None, finished: Vec::new() }
     }
 
     /// Adds an entry behind all others to the open table, or to a new one if none is open. `held` is the first and the
@@ -88,13 +89,28 @@ impl Output {
     ) -> Result<()> {
         let open = match &mut self.open {
             Some(open) => open,
-            None => self.open.insert(self.destination.start_table()?),
+            None => {
+                if let Some(last) = self.finished.last() {
+                    self.check_behind(last, internal_key)?;
+                }
+                self.open.insert(self.destination.start_table(&self.source)?)
+            }
         };
         if let Some(snapshots) = held {
             let bytes = stored_bytes(internal_key, payload, self.destination.options.record_overhead);
             *open.held.entry(snapshots).or_default() += bytes;
         }
         open.builder.add(internal_key, payload)
+    }
+
+    /// An error unless the entry is one of a user key behind `last`: an input was not in order.
+    fn check_behind(&self, last: &TableMeta, internal_key: &[u8]) -> Result<()> {
+        let order = &self.destination.options.order;
+        if order.compare_user(last.largest_user_key(), user_key(internal_key)).is_lt() {
+            return Ok(());
+        }
+        let found = "others, here or in a table near";
+        Err(Error::corruption(&self.source, 0, "keys in ascending order", found))
     }
 
     /// About how long the open table is; 0 if none is open.

@@ -22,8 +22,8 @@ const EACH: u8 = 4;
 
 /// Runs `scenario` under many random schedules, then under schedules that switch at few chosen points.
 fn explore(scenario: fn()) {
-    shuttle::check_random(scenario, 3_000);
-    shuttle::check_pct(scenario, 3_000, 3);
+    shuttle::check_random(scenario, 12_000);
+    shuttle::check_pct(scenario, 12_000, 3);
 }
 
 /// Writers insert keys that `key` deals out while a reader scans again and again.

@@ -112,6 +112,27 @@ impl<'a> ColdWriter<'a> {
         Ok(at)
     }
 
+    /// Copies a whole put, whose bytes and checksums the caller has checked; returns where it is now. For repair.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    pub fn copy_checked(&mut self, header: &RecordHeader, record: &[u8]) -> Result<u32> {
+        let at = self.next_offset()?;
+        let header = RecordHeader { place: BatchPlace::ONLY, ..*header };
+        let key = &record[RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + usize::from(header.key_len)];
+        self.buffer.extend_from_slice(&header.encode(self.seed, u64::from(at), key));
+        self.buffer.extend_from_slice(&record[RECORD_HEADER_BYTES..]);
+        self.footer.value_records += 1;
+        self.footer.value_record_bytes += header.record_len();
+        self.appended(at)?;
+        Ok(at)
+    }
+
+    /// Bytes of the segment so far.
+    pub fn bytes(&self) -> u64 {
+        self.end()
+    }
+
     /// Widens the key range that the footer tells of.
     pub fn note_range(&mut self, smallest: &[u8], largest: &[u8]) {
         self.footer.smallest = Some(smallest.to_vec());

@@ -1,7 +1,7 @@
 //! The bytes of a segment file: header, records, footer. `docs/formats/segment.md` describes them; nothing else
 //! encodes or decodes them. Pure functions over byte slices; no I/O.
 
-use crate::base::checksum::{Checksum, FileKind, Seed};
+use crate::base::checksum::{Checksum, FileKind, Seed, mend_one_byte};
 use crate::base::codec::Codec;
 use crate::base::coding::{put_bytes, put_varint, take_bytes, take_varint, take_varint_u32, u32_at, u64_at};
 use crate::base::dead_ranges::FIRST_RECORD;
@@ -78,6 +78,20 @@ impl SegmentHeader {
         let crc = Checksum::unseeded().with(&out[..76]).finish();
         out[76..].copy_from_slice(&crc.to_le_bytes());
         out
+    }
+
+    /// The header in bytes that do not decode, if one of them is damaged and the rest is that of segment `id` of `cube`.
+    /// Without its salt nobody could check a record of the segment; with a wrong one, nobody takes any for whole.
+    pub fn mend(bytes: &[u8; SEGMENT_HEADER_BYTES as usize], cube: CubeId, id: SegmentId) -> Option<Self> {
+        let mut fields = *bytes.first_chunk::<76>()?;
+        let (stored, computed) = (u32_at(bytes, 76), Checksum::unseeded().with(&fields).finish());
+        if !mend_one_byte(&mut fields, stored, computed) {
+            return None;
+        }
+        let mut mended = *bytes;
+        mended[..76].copy_from_slice(&fields);
+        mended[76..].copy_from_slice(&Checksum::unseeded().with(&fields).finish().to_le_bytes());
+        Self::decode(&mended).ok().filter(|header| header.cube == cube && header.id == id)
     }
 
     /// Decodes a header.
@@ -224,6 +238,22 @@ pub fn check_head(seed: Seed, offset: u64, head: &[u8]) -> Result<(), (u32, u32)
     let computed = Checksum::seeded(seed, offset).with(&head[4..]).finish();
     let stored = u32_at(head, 0);
     if stored == computed { Ok(()) } else { Err((stored, computed)) }
+}
+
+/// Makes a record right again of which one byte is damaged: its whole bytes, those before the value being `head_len`.
+/// Whether its checksums are right then.
+#[must_use]
+pub fn mend_record(seed: Seed, offset: u64, record: &mut [u8], head_len: usize) -> bool {
+    let (head, value) = record.split_at_mut(head_len);
+    if let Err((stored, computed)) = check_head(seed, offset, head) {
+        if !mend_one_byte(&mut head[4..], stored, computed) {
+            return false;
+        }
+        let checksum = Checksum::seeded(seed, offset).with(&head[4..]).finish();
+        head[..4].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let (stored, computed) = (u32_at(head, 4), Checksum::unseeded().with(value).finish());
+    stored == computed || mend_one_byte(value, stored, computed)
 }
 
 /// A whole mark record at `offset`, saying that the log is durable up to `durable`.

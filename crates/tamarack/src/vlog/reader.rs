@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::cold::relocation_key;
 use super::format::{
     FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    SEGMENT_HEADER_BYTES, SegmentHeader, check_head, record_len,
+    SEGMENT_HEADER_BYTES, SegmentHeader, check_head, mend_record, record_len,
 };
 use super::relocation::Relocations;
 use crate::base::cache::{Cache, Weighter};
@@ -53,7 +53,30 @@ impl OpenSegment {
     pub fn seed(&self) -> Seed {
         self.seed
     }
+
+    /// Refuses a record that is larger than what is left of the file at `offset`: a forged length must not ask for memory.
+    /// A small one is not worth asking the file system how long the file is.
+    pub fn check_room(&self, offset: u64, len: usize) -> Result<()> {
+        if len <= UNCHECKED_BYTES_MAX {
+            return Ok(());
+        }
+        let file = self.file.len().map_err(|error| Error::io("read the length of", &self.path, error))?;
+        let left = file.saturating_sub(offset);
+        if len as u64 <= left {
+            return Ok(());
+        }
+        let expected = format!("a record of {len} bytes");
+        Err(Error::corruption(
+            &self.path,
+            offset,
+            expected,
+            format!("{left} bytes before the end of the file"),
+        ))
+    }
 }
+
+/// Records up to this many bytes are read without a look at the length of the file.
+const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
 /// Reads a segment's header, and checks that it is the one its name says.
 ///
@@ -80,6 +103,22 @@ pub fn read_header(file: &dyn File, path: &Path, cube: CubeId, id: SegmentId) ->
         ))),
         Err(HeaderFault::Damaged(found)) => Err(Error::corruption(path, 0, "a segment header", found)),
     }
+}
+
+/// The header of a sealed segment of which one byte is damaged, in memory alone; `None` if it is another's, or lost.
+///
+/// # Errors
+/// `Io`.
+pub fn mended_header(
+    file: &dyn File,
+    path: &Path,
+    cube: CubeId,
+    id: SegmentId,
+) -> Result<Option<SegmentHeader>> {
+    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
+    let header = Some(&bytes).filter(|_| read == bytes.len());
+    Ok(header.and_then(|bytes| SegmentHeader::mend(bytes, cube, id)))
 }
 
 /// The footer of a segment file of `len` bytes; `None` if it is not sealed, or its footer is damaged: the
@@ -192,7 +231,9 @@ impl SegmentReader {
             let path = self.path(id);
             let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
             file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
-            let seed = read_header(&*file, &path, self.cube, id)?.seed();
+            let header = read_header(&*file, &path, self.cube, id);
+            let seed =
+                header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
     }
@@ -220,6 +261,7 @@ impl SegmentReader {
     ) -> Result<()> {
         let offset = u64::from(pointer.offset);
         let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
+        segment.check_room(offset, len)?;
         value.clear();
         value.resize(len, 0);
         self.read_bytes(segment, offset, value)?;
@@ -282,18 +324,23 @@ impl SegmentReader {
         self.relocations.get_or_insert_with(&(table.segment, table.offset), || {
             let segment = self.segment(table.segment)?;
             let key = relocation_key(id);
-            let mut record = vec![0; record_len(key.len(), u64::from(table.stored_len)) as usize];
+            let len = record_len(key.len(), u64::from(table.stored_len)) as usize;
+            segment.check_room(u64::from(table.offset), len)?;
+            let mut record = vec![0; len];
             self.read_bytes(&segment, u64::from(table.offset), &mut record)?;
             // Keys of relocation tables are ids: they are compared byte by byte, whatever the order of user keys.
-            check_record(
-                &segment,
-                &self.relocation_order,
-                RecordKind::Relocations,
-                table,
-                &key,
-                &record,
-                true,
-            )?;
+            let check = |record: &[u8]| {
+                let (order, kind) = (&self.relocation_order, RecordKind::Relocations);
+                check_record(&segment, order, kind, table, &key, record, true)
+            };
+            if let Err(error) = check(&record) {
+                // One byte must not cost every record that the table leads to. What a wrong place leads to is checked.
+                let head_len = RECORD_HEADER_BYTES + key.len();
+                if !mend_record(segment.seed(), u64::from(table.offset), &mut record, head_len) {
+                    return Err(error);
+                }
+                check(&record)?;
+            }
             let value = &record[RECORD_HEADER_BYTES + key.len()..];
             let corrupt = || {
                 let found = "bytes that encode none";
@@ -401,3 +448,7 @@ fn missing_or_io(path: &Path, error: std::io::Error) -> Error {
     }
     Error::io("open", path, error)
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

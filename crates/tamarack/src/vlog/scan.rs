@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
+use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head, mend_record};
 use crate::base::checksum::{Checksum, Seed};
+use crate::base::coding::u32_at;
 use crate::base::error::{Error, Result};
 use crate::env::{File, read_exact_at};
 
@@ -37,6 +38,9 @@ pub struct ScannedRecord<'a> {
     pub key: &'a [u8],
     /// Its stored value, if it was wanted.
     pub stored: Option<&'a [u8]>,
+    /// Whether one byte of it is damaged in the file. Then what is told of it is most likely, but its value is nothing to
+    /// give to anybody.
+    pub mended: bool,
 }
 
 /// Why a walk ended.
@@ -68,6 +72,8 @@ pub struct Scanner<'a> {
     seed: Seed,
     at: u64,
     limit: u64,
+    /// Where records begin, as the footer of a sealed segment says.
+    offsets: Option<&'a [u32]>,
     end: Option<End>,
     buffer: Vec<u8>,
     buffer_at: u64,
@@ -83,11 +89,19 @@ impl<'a> Scanner<'a> {
             seed,
             at: start,
             limit,
+            offsets: None,
             end: None,
             buffer: Vec::new(),
             buffer_at: start,
             window: WINDOW_SMALL_RECORDS,
         }
+    }
+
+    /// The same in a sealed segment, whose footer says that records begin at `offsets`: one of which a single byte is
+    /// damaged is mended in memory, so that it costs no other.
+    #[must_use]
+    pub fn mending(self, offsets: &'a [u32]) -> Self {
+        Self { offsets: Some(offsets), ..self }
     }
 
     /// Where the next record would begin.
@@ -111,12 +125,16 @@ impl<'a> Scanner<'a> {
     /// Like [`next`](Self::next); whether the value is wanted may depend on the header.
     pub fn next_with(
         &mut self,
-        wanted: impl FnOnce(&RecordHeader) -> Values,
+        wanted: impl Fn(&RecordHeader) -> Values,
     ) -> Result<Option<ScannedRecord<'_>>> {
         if self.end.is_some() {
             return Ok(None);
         }
-        match self.step(wanted)? {
+        let (mut stepped, mut mended) = (self.step(&wanted)?, false);
+        if matches!(stepped, Err(End::Invalid { .. } | End::Blank { .. })) && self.mend()? {
+            (stepped, mended) = (self.step(&wanted)?, true);
+        }
+        match stepped {
             Ok((offset, header, with_value)) => {
                 let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
                 let start = (offset - self.buffer_at) as usize;
@@ -126,6 +144,7 @@ impl<'a> Scanner<'a> {
                     header,
                     key: &bytes[RECORD_HEADER_BYTES..head_len],
                     stored: with_value.then(|| &bytes[head_len..head_len + header.stored_len as usize]),
+                    mended,
                 }))
             }
             Err(end) => {
@@ -135,10 +154,41 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Makes the record at `self.at` right in the buffer, if its length is known and one byte of it is damaged.
+    fn mend(&mut self) -> Result<bool> {
+        let Some(offsets) = self.offsets else { return Ok(false) };
+        let Ok(index) = offsets.binary_search_by_key(&self.at, |&offset| u64::from(offset)) else {
+            return Ok(false);
+        };
+        let end = offsets.get(index + 1).map_or(self.limit, |&next| u64::from(next));
+        let (seed, at, len) = (self.seed, self.at, (end - self.at) as usize);
+        if len < RECORD_HEADER_BYTES || self.load(len as u64)?.is_none() {
+            return Ok(false);
+        }
+        let start = (at - self.buffer_at) as usize;
+        let record = &mut self.buffer[start..start + len];
+        // Either length may be the byte, but not both: with the other, the record's own length tells it.
+        let key_len = usize::from(u16::from_le_bytes([record[12], record[13]]));
+        let stored_len = u32_at(record, 8) as usize;
+        let lens = [Some(RECORD_HEADER_BYTES + key_len), len.checked_sub(stored_len)];
+        let mended = lens.into_iter().flatten().any(|head_len| {
+            let mut whole = record.to_vec();
+            let right = (RECORD_HEADER_BYTES..=len).contains(&head_len)
+                && mend_record(seed, at, &mut whole, head_len)
+                && RecordHeader::decode(whole.first_chunk().expect("longer than a header"))
+                    .is_ok_and(|header| header.record_len() == len as u64);
+            if right {
+                record.copy_from_slice(&whole);
+            }
+            right
+        });
+        Ok(mended)
+    }
+
     /// Checks the record at `self.at`, moves behind it, and leaves its bytes in the buffer.
     fn step(
         &mut self,
-        wanted: impl FnOnce(&RecordHeader) -> Values,
+        wanted: impl Fn(&RecordHeader) -> Values,
     ) -> Result<std::result::Result<(u64, RecordHeader, bool), End>> {
         let at = self.at;
         if at == self.limit {
@@ -147,9 +197,15 @@ impl<'a> Scanner<'a> {
         let invalid = |expected: &str, found: String| {
             Ok(Err(End::Invalid { at, expected: expected.to_owned(), found }))
         };
-        let Some(head) = self.load(RECORD_HEADER_BYTES as u64)? else {
-            return invalid("a record", format!("{} bytes, less than a record's header", self.limit - at));
-        };
+        let left = self.limit - at;
+        if left < RECORD_HEADER_BYTES as u64 {
+            let rest = self.load(left)?.expect("it ends at the limit");
+            if rest.iter().all(|&byte| byte == 0) {
+                return Ok(Err(End::Blank { at }));
+            }
+            return invalid("a record", format!("{left} bytes, less than a record's header"));
+        }
+        let head = self.load(RECORD_HEADER_BYTES as u64)?.expect("there is room for it");
         if head.iter().all(|&byte| byte == 0) {
             return Ok(Err(End::Blank { at }));
         }

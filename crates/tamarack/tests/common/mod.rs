@@ -11,6 +11,7 @@ use std::time::Duration;
 use tamarack::{Db, IterOptions, Options, testing};
 
 pub mod garbage;
+pub mod history;
 pub mod place;
 pub mod process;
 pub mod time;

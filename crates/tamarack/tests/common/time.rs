@@ -8,43 +8,54 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use tamarack::testing::{Clock, Env, Join, Spawn, posix_env};
-
-/// The thread that looks at a database while nothing is written.
-const WATCHER: &str = "tamarack-idle";
+pub use tamarack::testing::unwatched;
+use tamarack::testing::{Clock, Env, Join, Spawn, WATCHER, posix_env};
 
 /// The real world, but nothing happens in the background unless a call has caused it.
 pub fn unwatched_env() -> Env {
     unwatched(posix_env())
 }
 
-/// `env`, but nothing happens in the background unless a call has caused it.
-pub fn unwatched(env: Env) -> Env {
-    Env { spawn: Arc::new(Unwatched(env.spawn)), ..env }
+/// `env`, in which nothing happens in the background unless a call has caused it, and its threads.
+pub fn counted(env: Env) -> (Env, Threads) {
+    let running = Arc::new(AtomicUsize::new(0));
+    let spawn = Arc::new(Running(unwatched(env.clone()).spawn, Arc::clone(&running)));
+    (Env { spawn, ..env }, Threads(running))
 }
 
-struct Unwatched(Arc<dyn Spawn>);
+/// The threads of a world.
+pub struct Threads(Arc<AtomicUsize>);
 
-impl Spawn for Unwatched {
+impl Threads {
+    /// How many have not ended.
+    pub fn running(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct Running(Arc<dyn Spawn>, Arc<AtomicUsize>);
+
+impl Spawn for Running {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn Join>> {
-        if name == WATCHER { Ok(Box::new(Never)) } else { self.0.spawn(name, body) }
+        if name == WATCHER {
+            return self.0.spawn(name, body);
+        }
+        let running = Arc::clone(&self.1);
+        running.fetch_add(1, Ordering::SeqCst);
+        let counted = move || {
+            body();
+            running.fetch_sub(1, Ordering::SeqCst);
+        };
+        self.0.spawn(name, Box::new(counted))
     }
 
     fn parallelism(&self) -> usize {
         self.0.parallelism()
-    }
-}
-
-/// A thread that was never started.
-struct Never;
-
-impl Join for Never {
-    fn join(self: Box<Self>) -> Result<(), String> {
-        Ok(())
     }
 }
 

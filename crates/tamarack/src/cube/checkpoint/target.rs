@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::CheckpointReport;
 use crate::base::error::{Error, Result};
 use crate::base::names::FileName;
-use crate::env::{Access, DirLock, Fs, LockMode, directory_of, read_exact_at};
+use crate::env::{Access, DirLock, Fs, LockMode, read_exact_at, sync_directory_name};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 
@@ -51,10 +51,8 @@ impl<'a> Target<'a> {
                 target.made.push(directory.to_path_buf());
             }
             fs.create_dir_all(path).map_err(|error| Error::io("create", path, error))?;
-            for parent in target.made.iter().map(|directory| directory_of(directory)) {
-                fs.sync_dir(parent).map_err(|error| Error::sync(parent, error))?;
-            }
         }
+        sync_directory_name(fs, path)?;
         let lock = fs.lock_dir(path, LockMode::Exclusive).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => Error::locked(format!(
                 "{} is in use: a checkpoint needs a directory of its own",

@@ -13,6 +13,7 @@ use super::super::space::{Demand, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
 use crate::base::sync::{Arc, Condvar, Mutex};
+use crate::env::unwatched::WATCHER;
 
 /// How often it looks.
 const TICK: Duration = Duration::from_millis(100);
@@ -102,7 +103,7 @@ pub fn watch(cube: &Arc<Cube>) -> Result<()> {
             drop(look);
         }
     });
-    let started = cube.env.spawn.spawn("tamarack-idle", body);
+    let started = cube.env.spawn.spawn(WATCHER, body);
     started.map(drop).map_err(|error| Error::io("start a thread for", &cube.directory, error))
 }
 

@@ -241,8 +241,8 @@ fn explore(mode: LogMode, marks: &'static PlainAtomicU64) {
     let scenario = move || {
         marks.fetch_add(writers_and_a_syncer(mode), Ordering::Relaxed);
     };
-    shuttle::check_random(scenario, 1_000);
-    shuttle::check_pct(scenario, 1_000, 3);
+    shuttle::check_random(scenario, 15_000);
+    shuttle::check_pct(scenario, 15_000, 3);
     // A mark that finds no room is left out, but not in every schedule.
     assert_ne!(marks.load(Ordering::Relaxed), 0);
 }

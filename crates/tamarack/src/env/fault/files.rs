@@ -126,6 +126,7 @@ impl File for FaultFile {
         let (written, outcome) = match self.faults.judge(Call::Write, &self.path) {
             Verdict::Proceed => (buf, Ok(())),
             Verdict::DoHalf(error) => (&buf[..buf.len() / 2], Err(error)),
+            Verdict::Do(error) => (buf, Err(error)),
             Verdict::Fail(error) => return Err(error),
         };
         self.faults.space.write(&*self.inner, written, offset)?;

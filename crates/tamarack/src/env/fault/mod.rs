@@ -13,7 +13,8 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::{self, ThreadId};
 
 use rustix::io::Errno;
 
@@ -155,7 +156,18 @@ struct State {
     counts: Counts,
     faults: Vec<Fault>,
     unsupported: HashSet<Call>,
-    triggered: u64,
+    strikes: Vec<Strike>,
+}
+
+/// A call that an injected fault has failed.
+#[derive(Debug, Clone)]
+pub struct Strike {
+    /// The call.
+    pub call: Call,
+    /// Its file.
+    pub path: PathBuf,
+    /// Who made it.
+    pub thread: ThreadId,
 }
 
 impl Faults {
@@ -192,7 +204,12 @@ impl Faults {
 
     /// How many calls an injected fault has failed: a test that injects one should see that it struck.
     pub fn triggered(&self) -> u64 {
-        self.state.lock().triggered
+        self.state.lock().strikes.len() as u64
+    }
+
+    /// The calls that an injected fault has failed, in their order.
+    pub fn strikes(&self) -> Vec<Strike> {
+        self.state.lock().strikes.clone()
     }
 
     /// Makes every call of a kind fail with [`io::ErrorKind::Unsupported`], or ends that.
@@ -238,11 +255,12 @@ impl Faults {
         let Some(failure) = state.faults.iter_mut().find_map(|fault| fault.strike(call, path)) else {
             return Verdict::Proceed;
         };
-        state.triggered += 1;
+        state.strikes.push(Strike { call, path: path.to_owned(), thread: thread::current().id() });
         match failure {
             Failure::Kind(kind) => Verdict::Fail(kind.into()),
             Failure::Errno(errno) => Verdict::Fail(io::Error::from_raw_os_error(errno)),
             Failure::ShortWrite => Verdict::DoHalf(io::Error::from_raw_os_error(EIO)),
+            Failure::WholeWrite => Verdict::Do(io::Error::from_raw_os_error(EIO)),
         }
     }
 
@@ -250,7 +268,7 @@ impl Faults {
     fn check(&self, call: Call, path: &Path) -> io::Result<()> {
         match self.judge(call, path) {
             Verdict::Proceed => Ok(()),
-            Verdict::Fail(error) | Verdict::DoHalf(error) => Err(error),
+            Verdict::Fail(error) | Verdict::DoHalf(error) | Verdict::Do(error) => Err(error),
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Failure {
     Errno(i32),
     /// After the first half of the bytes, with [`EIO`].
     ShortWrite,
+    /// After all of the bytes, with [`EIO`].
+    WholeWrite,
 }
 
 /// What becomes of a call.
@@ -45,6 +47,8 @@ pub enum Verdict {
     Fail(io::Error),
     /// A write does its first half before it fails; another call fails without effect.
     DoHalf(io::Error),
+    /// A write is done before it fails; another call fails without effect.
+    Do(io::Error),
 }
 
 impl Fault {
@@ -103,6 +107,12 @@ impl Fault {
     #[must_use]
     pub fn short_write(self) -> Self {
         Self { failure: Failure::ShortWrite, ..self }
+    }
+
+    /// A write is done, and fails with [`EIO`] all the same.
+    #[must_use]
+    pub fn whole_write(self) -> Self {
+        Self { failure: Failure::WholeWrite, ..self }
     }
 
     /// Sees a call, and says how it fails if it is struck.

@@ -119,13 +119,16 @@ fn a_lasting_fault_strikes_until_healed() -> io::Result<()> {
 }
 
 #[test]
-fn a_short_write_leaves_its_first_half() -> io::Result<()> {
+fn a_write_that_fails_may_have_written_a_half_or_all() -> io::Result<()> {
     let world = World::new();
     let file = world.create("file");
     world.faults.inject(Fault::on(Call::Write).short_write());
     assert!(file.write_at(b"abcdef", 0).is_err());
     assert_eq!(read_file(&*world.fs, &world.path("file"))?, b"abc");
     assert_eq!(world.faults.bytes_of(Call::Write, "file"), 3);
+    world.faults.inject(Fault::on(Call::Write).whole_write());
+    assert!(file.write_at(b"uvwxyz", 0).is_err());
+    assert_eq!(read_file(&*world.fs, &world.path("file"))?, b"uvwxyz");
     Ok(())
 }
 

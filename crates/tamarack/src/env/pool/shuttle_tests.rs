@@ -7,7 +7,7 @@ use super::*;
 use crate::base::sync::{AtomicU64, Ordering};
 use crate::env::posix::posix_env;
 
-const SCHEDULES: usize = 2_000;
+const SCHEDULES: usize = 10_000;
 
 fn adding(total: &Arc<AtomicU64>, amount: u64) -> Job {
     let total = Arc::clone(total);

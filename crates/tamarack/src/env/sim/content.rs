@@ -61,28 +61,30 @@ impl Content {
     pub fn read(&self, buf: &mut [u8], offset: u64) -> usize {
         let there = self.len.saturating_sub(offset).min(buf.len() as u64) as usize;
         let (mapped, start) = (self.mapped_bytes(), offset as usize);
-        for (index, byte) in buf[..there].iter_mut().enumerate() {
-            let at = start + index;
-            *byte = match at.checked_sub(mapped.len()) {
-                None => mapped[at].load(Ordering::Relaxed),
-                Some(at) => self.rest.get(at).copied().unwrap_or(0),
-            };
+        let (before, behind) = split(start..start + there, mapped.len());
+        let (first, second) = buf[..there].split_at_mut(before.len());
+        for (byte, memory) in first.iter_mut().zip(&mapped[before]) {
+            *byte = memory.load(Ordering::Relaxed);
         }
+        let written = self.rest.get(behind.start..).unwrap_or_default();
+        let written = &written[..written.len().min(second.len())];
+        second[..written.len()].copy_from_slice(written);
+        second[written.len()..].fill(0);
         there
     }
 
     /// Writes `bytes` at `offset`; the file grows if need be.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
-        let mapped = self.mapped_bytes().len();
-        let start = offset as usize;
-        let end = start + bytes.len();
-        let behind = end.saturating_sub(mapped);
-        if self.rest.len() < behind {
-            self.rest.resize(behind, 0);
+        let (start, end) = (offset as usize, offset as usize + bytes.len());
+        let (before, behind) = split(start..end, self.mapped_bytes().len());
+        let (first, second) = bytes.split_at(before.len());
+        for (memory, byte) in self.mapped_bytes()[before].iter().zip(first) {
+            memory.store(*byte, Ordering::Relaxed);
         }
-        for (index, &byte) in bytes.iter().enumerate() {
-            self.store(start + index, byte);
+        if self.rest.len() < behind.end {
+            self.rest.resize(behind.end, 0);
         }
+        self.rest[behind].copy_from_slice(second);
         self.len = self.len.max(end as u64);
     }
 
@@ -96,10 +98,11 @@ impl Content {
 
     /// Turns the bytes of `range` into zeros, as far as the file reaches.
     pub fn zero(&mut self, range: Range<u64>) {
-        let written = self.mapped_bytes().len() + self.rest.len();
-        for at in range.start as usize..(range.end.min(self.len) as usize).min(written) {
-            self.store(at, 0);
-        }
+        let mapped = self.mapped_bytes().len();
+        let end = (range.end.min(self.len) as usize).min(mapped + self.rest.len());
+        let (before, behind) = split((range.start as usize).min(end)..end, mapped);
+        self.mapped_bytes()[before].iter().for_each(|memory| memory.store(0, Ordering::Relaxed));
+        self.rest[behind].fill(0);
     }
 
     /// The memory of the first `len` bytes, to be shared with a mapping. `None` if a shorter part is mapped already.
@@ -115,23 +118,20 @@ impl Content {
         let mut all = vec![0; (self.len as usize).max(bytes)];
         self.read(&mut all, 0);
         let memory = Arc::new(Memory::new(bytes));
-        (self.mapped, self.rest) = (Some(Arc::clone(&memory)), vec![0; all.len() - bytes]);
-        for (at, &byte) in all.iter().enumerate() {
-            self.store(at, byte);
+        for (shared, &byte) in memory.0.iter().zip(&all) {
+            shared.store(byte, Ordering::Relaxed);
         }
+        (self.mapped, self.rest) = (Some(Arc::clone(&memory)), all.split_off(bytes));
         Some(memory)
     }
 
     fn mapped_bytes(&self) -> &[PlainAtomicU8] {
         self.mapped.as_ref().map_or(&[], |memory| &memory.0)
     }
+}
 
-    /// Writes one byte to where there is room for it.
-    fn store(&mut self, at: usize, byte: u8) {
-        let mapped = self.mapped_bytes();
-        match at.checked_sub(mapped.len()) {
-            None => mapped[at].store(byte, Ordering::Relaxed),
-            Some(at) => self.rest[at] = byte,
-        }
-    }
+/// The part of `range` before `mapped`, and the part behind it, counted from there.
+fn split(range: Range<usize>, mapped: usize) -> (Range<usize>, Range<usize>) {
+    let before = range.start.min(mapped)..range.end.min(mapped);
+    (before, range.start.saturating_sub(mapped)..range.end.saturating_sub(mapped))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::moment::DirectoryAt;
 use super::state::NodeId;
 
 /// Names and what they stand for.
@@ -102,6 +103,11 @@ impl Directory {
     /// What is on its way there.
     pub fn journal(&self) -> &[NameChange] {
         &self.journal
+    }
+
+    /// What a crash could leave of it.
+    pub fn at_this_moment(&self) -> DirectoryAt {
+        DirectoryAt { durable: self.durable.clone(), journal: self.journal.clone() }
     }
 
     /// Changes a name.

@@ -1,10 +1,13 @@
 //! The disk as a test sees it.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::crash::{Fate, Kind};
+use super::faults::DiskFault;
 use super::fs::SimFs;
+use super::moment::Moment;
 use super::random::{Random, SimRng};
 use super::state::State;
 use super::time::{SimClock, SimThreads};
@@ -94,6 +97,47 @@ impl SimDisk {
     pub fn take_killed(&self) -> Option<Self> {
         let killed = self.shared.lock_at_once().take_killed()?;
         Some(self.with_image(killed, 0))
+    }
+
+    /// Keeps each [`Moment`] from now on, for [`take_moments`](Self::take_moments).
+    pub fn record(&self) {
+        self.shared.lock_at_once().record();
+    }
+
+    /// The moments between all changes since [`record`](Self::record), before the first and after the last included.
+    pub fn take_moments(&self) -> Vec<Moment> {
+        self.shared.lock_at_once().take_moments()
+    }
+
+    /// Plans something to go wrong with this disk: once, at the first call that it can strike, `changes` changes from now
+    /// or later. Where chance has a part in it, it follows from `seed`.
+    pub fn inject(&self, fault: DiskFault, changes: u64, seed: u64) {
+        let mut state = self.shared.lock_at_once();
+        let from = state.changes() + changes;
+        state.plan.add(fault, from, seed);
+    }
+
+    /// How much has gone wrong.
+    pub fn struck(&self) -> u64 {
+        self.shared.lock_at_once().plan.struck()
+    }
+
+    /// Flips a bit, which `seed` chooses, of a file: in memory, on the device, and where it is between. Returns the file
+    /// and the offset.
+    pub fn rot(&self, seed: u64) -> Option<(PathBuf, u64)> {
+        let mut state = self.shared.lock_at_once();
+        let (id, offset) = state.rot(seed)?;
+        Some((state.path_of(id)?, offset))
+    }
+
+    /// How many open files and mappings there are.
+    pub fn open_handles(&self) -> u64 {
+        self.shared.lock_at_once().open_handles()
+    }
+
+    /// A disk in a world of its own.
+    pub(super) fn from_image(state: State, seed: u64) -> Self {
+        Self::with_state(state, seed, Duration::from_secs(1))
     }
 
     /// Notes that `number` holds for `subject` from now on: something that a crash must not take back, for example.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::base::sync::Arc;
+
 /// A change of a file that is not durable yet.
 #[derive(Debug, Clone)]
 pub struct Effect {
@@ -15,7 +17,7 @@ pub struct Effect {
 #[derive(Debug, Clone)]
 pub enum Change {
     /// Bytes were written. Through a mapping they may be caught half written.
-    Write { offset: u64, bytes: Vec<u8>, mapped: bool },
+    Write { offset: u64, bytes: Arc<Vec<u8>>, mapped: bool },
     /// The file was cut, or extended with zeros.
     SetLength(u64),
     /// Space was reserved up to here, and the file extended to it.
@@ -33,6 +35,24 @@ impl Change {
             Self::Write { offset, bytes, .. } => len.max(offset + bytes.len() as u64),
             Self::SetLength(len) => *len,
             Self::Reserve(end) => len.max(*end),
+        }
+    }
+
+    /// Which change it is, but for its bytes.
+    pub fn numbers(&self) -> Vec<u64> {
+        match self {
+            Self::Write { offset, mapped, .. } => vec![0, *offset, u64::from(*mapped)],
+            Self::SetLength(len) => vec![1, *len],
+            Self::Reserve(end) => vec![2, *end],
+            Self::Punch(range) => vec![3, range.start, range.end],
+        }
+    }
+
+    /// What it writes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Write { bytes, .. } => bytes,
+            Self::SetLength(_) | Self::Reserve(_) | Self::Punch(_) => &[],
         }
     }
 
@@ -62,7 +82,7 @@ impl Change {
     /// Does what a write has done when only its first `len` bytes have been copied.
     pub fn apply_first(&self, len: u64, start: u64, window: &mut [u8]) {
         if let Self::Write { offset, bytes, mapped } = self {
-            let first = bytes[..(len as usize).min(bytes.len())].to_vec();
+            let first = Arc::new(bytes[..(len as usize).min(bytes.len())].to_vec());
             Self::Write { offset: *offset, bytes: first, mapped: *mapped }.apply(start, window);
         }
     }

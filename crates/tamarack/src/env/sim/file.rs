@@ -87,8 +87,7 @@ impl File for SimFile {
         let node = self.handle.node;
         let fits = state.fitting(node, &(offset..offset + buf.len() as u64))? as usize;
         if fits > 0 {
-            let bytes = buf[..fits].to_vec();
-            state.change_file(node, Change::Write { offset, bytes, mapped: false })?;
+            state.write(node, offset, &buf[..fits], false)?;
         }
         if fits < buf.len() { Err(full()) } else { Ok(()) }
     }
@@ -182,8 +181,7 @@ impl Mapping for SimMapping {
             "a write to {offset}..{end} of a mapping of {} bytes, in a file of {file_bytes}, is a bus error",
             self.len
         );
-        let change = Change::Write { offset, bytes: bytes.to_vec(), mapped: true };
-        state.change_file(node, change).expect("a mapped file is never forgotten");
+        state.write(node, offset, bytes, true).expect("a mapped file is never forgotten");
     }
 
     unsafe fn bytes(&self, offset: u64, len: usize) -> &[u8] {

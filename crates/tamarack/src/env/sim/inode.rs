@@ -5,14 +5,17 @@ use std::ops::Range;
 
 use super::content::{Content, Memory};
 use super::effect::{Change, Effect, apply_all};
+use super::moment::FileAt;
 use crate::base::sync::Arc;
 
 /// A file.
 #[derive(Debug, Default)]
 pub struct Inode {
     content: Content,
-    durable: Vec<u8>,
+    durable: Arc<Vec<u8>>,
     journal: Vec<Effect>,
+    /// How often it was changed or synced.
+    version: u64,
     /// The blocks that it takes.
     blocks: BTreeSet<u64>,
     /// How many names it has.
@@ -23,9 +26,9 @@ pub struct Inode {
 
 impl Inode {
     /// A file that is on the disk as it is.
-    pub fn durable(bytes: Vec<u8>, block_bytes: u64) -> Self {
+    pub fn durable(bytes: Arc<Vec<u8>>, block_bytes: u64) -> Self {
         let blocks = blocks_touched(0..bytes.len() as u64, block_bytes).collect();
-        Self { content: Content::new(bytes.clone()), durable: bytes, blocks, ..Self::default() }
+        Self { content: Content::new(bytes.to_vec()), durable: bytes, blocks, ..Self::default() }
     }
 
     /// The same file once every process that had it open is dead: what was on its way to the disk still is.
@@ -34,8 +37,9 @@ impl Inode {
         self.content.read(&mut bytes, 0);
         Self {
             content: Content::new(bytes),
-            durable: self.durable.clone(),
+            durable: Arc::clone(&self.durable),
             journal: self.journal.clone(),
+            version: self.version,
             blocks: self.blocks.clone(),
             links: self.links,
             handles: 0,
@@ -57,6 +61,11 @@ impl Inode {
         &self.journal
     }
 
+    /// What a crash could leave of it.
+    pub fn at_this_moment(&self) -> FileAt {
+        FileAt { durable: Arc::clone(&self.durable), journal: self.journal.clone(), version: self.version }
+    }
+
     /// How many blocks it takes.
     pub fn blocks(&self) -> u64 {
         self.blocks.len() as u64
@@ -76,6 +85,39 @@ impl Inode {
             None => range.end,
         };
         end - range.start
+    }
+
+    /// Shows `change`, a write, to readers, and keeps it from the disk.
+    pub fn cache(&mut self, change: &Change) {
+        if let Change::Write { offset, bytes, .. } = change {
+            self.content.write(*offset, bytes);
+        }
+    }
+
+    /// Lets a change reach the disk that readers do not see.
+    pub fn stray(&mut self, effect: Effect) {
+        self.journal.push(effect);
+        self.version += 1;
+    }
+
+    /// Takes what is in flight for written, of which only `arrived` is.
+    pub fn forget_in_flight(&mut self, arrived: Vec<u8>) {
+        self.durable = Arc::new(arrived);
+        self.journal.clear();
+        self.version += 1;
+    }
+
+    /// Flips the bits of `mask` at `offset`, wherever that byte is.
+    pub fn flip(&mut self, offset: u64, mask: u8) {
+        let mut byte = [0];
+        self.content.read(&mut byte, offset);
+        self.content.write(offset, &[byte[0] ^ mask]);
+        let mut durable = self.durable.to_vec();
+        if let Some(byte) = durable.get_mut(offset as usize) {
+            *byte ^= mask;
+        }
+        self.durable = Arc::new(durable);
+        self.version += 1;
     }
 
     /// Changes it.
@@ -100,6 +142,7 @@ impl Inode {
             }
         }
         self.journal.push(Effect { at, change });
+        self.version += 1;
     }
 
     /// Takes the blocks of `range`.
@@ -109,8 +152,13 @@ impl Inode {
 
     /// Makes its bytes and its length durable.
     pub fn sync(&mut self) {
-        apply_all(&mut self.durable, &self.journal);
-        self.journal.clear();
+        if !self.journal.is_empty() {
+            let mut durable = self.durable.to_vec();
+            apply_all(&mut durable, &self.journal);
+            self.durable = Arc::new(durable);
+            self.journal.clear();
+            self.version += 1;
+        }
     }
 
     /// Memory for a mapping of its first `len` bytes; `None` if a shorter part is mapped already.

@@ -18,15 +18,18 @@
 //!   reordered, lengths outrun data (which then reads as zeros, or, where nothing was reserved, perhaps as garbage), and
 //!   holes that were not synced are undone. Names of a directory survive in any combination in which no change does
 //!   without those before it that concern the same name; a replacement is there as a whole or not at all.
+//! - **Every crash** that is possible at a moment: [`SimDisk::record`] keeps each [`Moment`], and [`CrashStates`]
+//!   enumerates what a crash may leave then, down to sectors, names and lengths, and builds the disk of each state.
 //! - **A kill** ([`SimDisk::kill`]) is a new disk on which nothing is lost, for the kernel lives on: what was in flight
 //!   still is, and may be lost by a crash later. One can be planned for a change that is still to come
 //!   ([`SimDisk::kill_at`]).
 //! - **Room.** Files take whole blocks while they have a name or are open; a disk of limited size runs full, and a write
 //!   that does not fit is done in part.
+//! - **Faults** of the device ([`DiskFault`], [`SimDisk::rot`]): syncs that fail and leave pages that look clean, short
+//!   writes, writes that are lost or land elsewhere, bits that flip.
 //! - **Locks** on directories, which a crash or a kill releases.
 //!
-//! What is not: errors (put [`FaultEnv`](super::fault::FaultEnv) around it), bit rot and misdirected writes (change
-//! files of an image), devices that lie about a sync, permissions, symbolic links, renames from one directory into
+//! What is not: errors without effect (put [`FaultEnv`](super::fault::FaultEnv) around it), permissions, symbolic links, renames from one directory into
 //! another or of directories, and two mappings of one file of which the second is longer.
 //!
 //! The pieces that decide are pure: [`content`] and [`effect`] say what a file is and what changes it, [`directory`] the
@@ -38,15 +41,22 @@ mod crash;
 mod directory;
 mod disk;
 mod effect;
+mod faults;
 mod file;
 mod fs;
 mod inode;
+mod moment;
 mod random;
 mod state;
+mod states;
 mod time;
+mod units;
 
 #[cfg(all(test, not(shuttle)))]
 mod tests;
 
 pub use disk::{SimDisk, SimOptions};
+pub use faults::DiskFault;
+pub use moment::Moment;
 pub use random::Random;
+pub use states::{CrashState, CrashStates};

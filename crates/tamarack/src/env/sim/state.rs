@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::crash::Fate;
-use super::directory::{Directory, NameChange};
+use super::directory::{Directory, NameChange, Names};
 use super::effect::Change;
+use super::faults::Plan;
 use super::inode::Inode;
+use super::moment::Moment;
+use crate::base::sync::Arc;
 
 /// Names a file or a directory for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,11 +42,17 @@ pub struct State {
     blocks_max: u64,
     blocks_used: u64,
     trace: u64,
+    /// The same of changes alone.
+    change_trace: u64,
     /// Numbers by subjects that somebody wants to find again in the picture of a crash.
     pub facts: BTreeMap<u64, u64>,
     /// The change at which a picture of a kill is to be taken.
     kill_at: Option<u64>,
     killed: Option<Box<State>>,
+    /// What is to go wrong.
+    pub plan: Plan,
+    /// What was between all changes, if somebody wants to know.
+    moments: Option<Vec<Moment>>,
 }
 
 impl State {
@@ -57,10 +66,34 @@ impl State {
             blocks_max: capacity_bytes / block_bytes,
             blocks_used: 0,
             trace: 0,
+            change_trace: 0,
             facts: BTreeMap::new(),
             kill_at: None,
             killed: None,
+            plan: Plan::default(),
+            moments: None,
         }
+    }
+
+    /// The disk of `moment` after a crash that has left the names of `tree` and `files` with those bytes.
+    pub fn from_image(
+        moment: &Moment,
+        tree: &BTreeMap<NodeId, Names>,
+        files: Vec<(NodeId, Arc<Vec<u8>>)>,
+    ) -> Self {
+        let mut state = Self::new(moment.block_bytes, moment.capacity_bytes);
+        (state.next_node, state.facts) = (moment.next_node.0, moment.facts.clone());
+        for (id, bytes) in files {
+            let mut inode = Inode::durable(bytes, moment.block_bytes);
+            let names = tree.values().flat_map(BTreeMap::values);
+            inode.links = names.filter(|named| **named == id).count() as u64;
+            state.blocks_used += inode.blocks();
+            state.nodes.insert(id, Node::File(inode));
+        }
+        let directories =
+            tree.iter().map(|(&id, names)| (id, Node::Directory(Directory::durable(names.clone()))));
+        state.nodes.extend(directories);
+        state
     }
 
     /// Bytes of a block.
@@ -89,6 +122,13 @@ impl State {
         for part in [call.as_bytes(), subject, &numbers, bytes] {
             self.trace = xxh3_64_with_seed(part, self.trace);
         }
+    }
+
+    /// Takes a change into the digest of all changes.
+    fn note_change(&mut self, id: NodeId, numbers: &[u64], bytes: &[u8]) {
+        let numbers: Vec<u8> =
+            [&[id.0], numbers].concat().iter().flat_map(|number| number.to_le_bytes()).collect();
+        self.change_trace = xxh3_64_with_seed(bytes, xxh3_64_with_seed(&numbers, self.change_trace));
     }
 
     /// What `path` leads to.
@@ -152,6 +192,7 @@ impl State {
     /// Changes a file.
     pub fn change_file(&mut self, id: NodeId, change: Change) -> io::Result<()> {
         let (at, block_bytes) = (self.take_change(), self.block_bytes);
+        self.note_change(id, &change.numbers(), change.bytes());
         self.with_file(id, |inode| inode.change(at, change, block_bytes))
     }
 
@@ -178,6 +219,7 @@ impl State {
             Some(from) => NameChange::replace(at, from, name, node),
             None => NameChange::add(at, name, node),
         };
+        self.note_change(parent, &[1, node.0], [from.unwrap_or_default(), "/", name].concat().as_bytes());
         self.directory_mut(parent)?.change(change);
         if from.is_none() && matches!(self.nodes.get(&node), Some(Node::File(_))) {
             self.with_file(node, |inode| inode.links += 1)?;
@@ -192,11 +234,41 @@ impl State {
     pub fn unname(&mut self, parent: NodeId, name: &str) -> io::Result<()> {
         let at = self.take_change();
         let node = self.directory(parent)?.names().get(name).copied().ok_or(io::ErrorKind::NotFound)?;
+        self.note_change(parent, &[0, node.0], name.as_bytes());
         self.directory_mut(parent)?.change(NameChange::remove(at, name));
         match self.nodes.get(&node) {
             Some(Node::File(_)) => self.with_file(node, |inode| inode.links -= 1),
             _ => Ok(()),
         }
+    }
+
+    /// The files that have a name or are open.
+    pub fn files_in_use(&self) -> Vec<NodeId> {
+        let used = |node: &Node| matches!(node, Node::File(inode) if inode.is_in_use());
+        self.nodes.iter().filter(|(_, node)| used(node)).map(|(&id, _)| id).collect()
+    }
+
+    /// A path of a file or directory.
+    pub fn path_of(&self, id: NodeId) -> Option<PathBuf> {
+        if id == ROOT {
+            return Some(PathBuf::from("/"));
+        }
+        let parents = self.nodes.iter().filter_map(|(&parent, node)| match node {
+            Node::Directory(directory) => Some((parent, directory.names())),
+            Node::File(_) => None,
+        });
+        let named = |(parent, names): (NodeId, &Names)| {
+            let name = names.iter().find(|(_, named)| **named == id)?.0.clone();
+            Some((parent, name))
+        };
+        let (parent, name) = parents.into_iter().find_map(named)?;
+        Some(self.path_of(parent)?.join(name))
+    }
+
+    /// How many open files and mappings there are.
+    pub fn open_handles(&self) -> u64 {
+        let handles = |node: &Node| if let Node::File(inode) = node { inode.handles } else { 0 };
+        self.nodes.values().map(handles).sum()
     }
 
     /// Forgets files that nobody can reach any more, whatever a crash brings back.
@@ -227,7 +299,15 @@ impl State {
             Node::Directory(directory) => Node::Directory(directory.killed()),
         };
         let nodes = self.nodes.iter().map(|(&id, node)| (id, killed(node))).collect();
-        let mut after = Self { nodes, facts: self.facts.clone(), kill_at: None, killed: None, ..*self };
+        let mut after = Self {
+            nodes,
+            facts: self.facts.clone(),
+            kill_at: None,
+            killed: None,
+            plan: Plan::default(),
+            moments: None,
+            ..*self
+        };
         after.blocks_used = after.nodes.values().map(Node::blocks).sum();
         after.sweep();
         after
@@ -236,12 +316,15 @@ impl State {
     /// Makes a file's bytes and its length durable. It counts as a change: a kill may come before it.
     pub fn sync_file(&mut self, id: NodeId) -> io::Result<()> {
         self.take_change();
+        self.note_change(id, &[], &[]);
+        self.fail_sync(id)?;
         self.with_file(id, Inode::sync)
     }
 
     /// Makes the names of a directory durable, which counts as a change, too.
     pub fn sync_directory(&mut self, id: NodeId) -> io::Result<()> {
         self.take_change();
+        self.note_change(id, &[], &[]);
         self.directory_mut(id)?.sync();
         Ok(())
     }
@@ -262,8 +345,10 @@ impl State {
             Node::File(inode) => {
                 let block_bytes = self.block_bytes;
                 let mut bytes = || fate.bytes(inode.durable_bytes(), inode.journal());
-                let survivor =
-                    after.nodes.entry(id).or_insert_with(|| Node::File(Inode::durable(bytes(), block_bytes)));
+                let survivor = after
+                    .nodes
+                    .entry(id)
+                    .or_insert_with(|| Node::File(Inode::durable(Arc::new(bytes()), block_bytes)));
                 if let Node::File(survivor) = survivor {
                     survivor.links += 1;
                 }
@@ -276,7 +361,43 @@ impl State {
         }
     }
 
+    /// Keeps each moment from now on.
+    pub fn record(&mut self) {
+        self.moments = Some(Vec::new());
+    }
+
+    /// The moments between all changes since [`record`](Self::record), the present one included.
+    pub fn take_moments(&mut self) -> Vec<Moment> {
+        let mut moments = self.moments.take().unwrap_or_default();
+        moments.push(self.moment());
+        moments
+    }
+
+    fn moment(&self) -> Moment {
+        let mut moment = Moment {
+            next_change: self.next_change,
+            trace: self.change_trace,
+            next_node: NodeId(self.next_node),
+            block_bytes: self.block_bytes,
+            capacity_bytes: self.blocks_max.saturating_mul(self.block_bytes),
+            facts: self.facts.clone(),
+            directories: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        for (&id, node) in &self.nodes {
+            match node {
+                Node::File(inode) => drop(moment.files.insert(id, inode.at_this_moment())),
+                Node::Directory(directory) => drop(moment.directories.insert(id, directory.at_this_moment())),
+            }
+        }
+        moment
+    }
+
     fn take_change(&mut self) -> u64 {
+        if self.moments.is_some() {
+            let moment = self.moment();
+            self.moments.get_or_insert_default().push(moment);
+        }
         if self.kill_at.take_if(|change| *change == self.next_change).is_some() {
             self.killed = Some(Box::new(self.killed()));
         }

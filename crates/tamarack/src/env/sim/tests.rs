@@ -14,7 +14,7 @@ use super::effect::{Change, Effect};
 use super::state::ROOT;
 use super::*;
 use crate::base::sync::Arc;
-use crate::env::fault::ENOSPC;
+use crate::env::fault::{EIO, ENOSPC};
 use crate::env::{File, Fs, LockMode, read_file, replace_file};
 
 const SEEDS: u64 = 400;
@@ -380,8 +380,10 @@ fn sleeping_takes_no_time_but_moves_the_clock() {
 /// Each kind of crash, of one journal.
 #[test]
 fn each_kind_of_crash_keeps_its_part() {
-    let write =
-        |at, offset| Effect { at, change: Change::Write { offset, bytes: vec![1; 512], mapped: false } };
+    let write = |at, offset| Effect {
+        at,
+        change: Change::Write { offset, bytes: Arc::new(vec![1; 512]), mapped: false },
+    };
     let journal = [write(3, 0), write(5, 512), write(9, 1024)];
     let kept = |kind| Fate::of(kind, 0).bytes(b"", &journal).len();
     assert_eq!(kept(Kind::Nothing), 0);
@@ -398,4 +400,180 @@ fn each_kind_of_crash_keeps_its_part() {
     assert_eq!(any.len(), 3, "the second never without the first: {any:?}");
     let kinds = (0..SEEDS).map(|seed| format!("{:?}", Fate::from_seed(seed, 1)));
     assert_eq!(kinds.map(|kind| kind.contains("Any")).collect::<BTreeSet<_>>().len(), 2);
+}
+
+/// All files that a crash may leave in the root, as the enumeration has it.
+fn enumerated(disk: &SimDisk) -> BTreeSet<Vec<(String, Vec<u8>)>> {
+    let moment = disk.take_moments().pop().expect("there is a present moment");
+    let states = CrashStates::new(1 << 12).all(&moment).expect("little is in flight");
+    let digests: BTreeSet<u64> = states.iter().map(CrashState::digest).collect();
+    let images: BTreeSet<_> = states.iter().map(|state| files(&state.disk(&moment))).collect();
+    assert_eq!(digests.len(), images.len(), "a digest stands for an image");
+    for state in CrashStates::new(1 << 12).sampled(&moment, 3, 300) {
+        assert!(digests.contains(&state.digest()), "a sample is one of all");
+    }
+    images
+}
+
+fn files(disk: &SimDisk) -> Vec<(String, Vec<u8>)> {
+    let mut names = fs(disk).list(path("/")).unwrap();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), read(disk, &name).unwrap())).collect()
+}
+
+#[test]
+fn every_combination_of_sectors_is_enumerated_once() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[0; 6144]);
+    file.write_at(&[1; 6144], 0).unwrap();
+    assert_eq!(enumerated(&disk).len(), 1 << 12, "twelve sectors");
+    file.sync_data().unwrap();
+    assert_eq!(enumerated(&disk).len(), 1);
+    file.write_at(&[2; 512], 0).unwrap();
+    file.write_at(&[3; 100], 0).unwrap();
+    file.write_at(&[4; 512], 512).unwrap();
+    assert_eq!(enumerated(&disk).len(), 3 * 2, "a later write to a sector brings the earlier ones with it");
+}
+
+#[test]
+fn lengths_names_and_holes_are_enumerated() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[9; 1024]);
+    file.set_len(512).unwrap();
+    file.write_at(&[1; 512], 1024).unwrap();
+    // As long as it was, cut, or long again: then the new sector is there or not, and the cut one is zeros.
+    assert_eq!(enumerated(&disk).len(), 4);
+    file.sync_data().unwrap();
+    file.punch_hole(0, 512).unwrap();
+    fs(&disk).rename(path("file"), path("other")).unwrap();
+    create(&disk, "new", b"").sync_data().unwrap();
+    assert_eq!(enumerated(&disk).len(), 2 * 2 * 2);
+}
+
+#[test]
+fn whatever_a_seed_leaves_is_among_what_is_enumerated() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 1000]);
+    file.allocate(0, 2000).unwrap();
+    file.write_at(&[2; 700], 900).unwrap();
+    let other = create(&disk, "other", &[3; 100]);
+    other.set_len(50).unwrap();
+    fs(&disk).remove_file(path("file")).unwrap();
+    other.set_len(60).unwrap();
+    let all = enumerated(&disk);
+    let seeds = after_crashes(&disk, files);
+    // Garbage behind the old end of a file is left to seeds.
+    let plain: BTreeSet<_> = seeds.into_iter().filter(|files| !files.iter().any(has_garbage)).collect();
+    assert!(
+        plain.len() > 20 && plain.is_subset(&all),
+        "{} of {}",
+        plain.intersection(&all).count(),
+        plain.len()
+    );
+}
+
+fn has_garbage((_, bytes): &(String, Vec<u8>)) -> bool {
+    bytes.iter().any(|byte| *byte > 3)
+}
+
+#[test]
+fn a_copy_into_a_mapping_is_caught_half_way() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[0; 512]);
+    let mapping = file.map(512).unwrap();
+    // SAFETY: the range lies inside the file, and nobody else uses it.
+    unsafe { mapping.write(100, &[1; 100]) };
+    let half = [&[0; 100][..], &[1; 50], &[0; 362]].concat();
+    let all = enumerated(&disk);
+    assert!(all.len() == 3 && all.contains(&vec![("file".to_owned(), half)]));
+}
+
+#[test]
+fn a_sync_that_failed_leaves_pages_that_look_clean() {
+    let outcomes: BTreeSet<_> = (0..40)
+        .map(|seed| {
+            let disk = disk();
+            let file = create_durable(&disk, "file", &[1; 1024]);
+            file.write_at(&[2; 1024], 0).unwrap();
+            disk.inject(DiskFault::SyncFails, 0, seed);
+            assert_eq!(file.sync_data().unwrap_err().raw_os_error(), Some(EIO));
+            assert_eq!(
+                (disk.struck(), read(&disk, "file")),
+                (1, Some(vec![2; 1024])),
+                "reads show what was written"
+            );
+            file.sync_data().unwrap();
+            let left = after_crashes(&disk, |crashed| read(crashed, "file").unwrap());
+            assert_eq!(left.len(), 1, "nothing is in flight any more");
+            file.write_at(&[3; 512], 0).unwrap();
+            file.sync_data().unwrap();
+            assert_eq!(
+                read(&disk.crash_to_durable(), "file").unwrap()[..512],
+                [3; 512],
+                "what is written again arrives"
+            );
+            left
+        })
+        .collect();
+    assert!(outcomes.len() > 2, "nothing, all or a part had arrived: {}", outcomes.len());
+}
+
+#[test]
+fn a_short_write_does_half() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 8]);
+    disk.inject(DiskFault::ShortWrite, 1, 0);
+    file.write_at(&[2; 2], 0).unwrap();
+    assert_eq!(file.write_at(&[3; 4], 2).unwrap_err().raw_os_error(), Some(EIO));
+    assert_eq!(read(&disk, "file"), Some(vec![2, 2, 3, 3, 1, 1, 1, 1]));
+    file.write_at(&[4; 4], 2).unwrap();
+}
+
+#[test]
+fn a_lost_write_is_there_until_the_power_goes() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 100]);
+    disk.inject(DiskFault::LostWrite, 0, 0);
+    file.write_at(&[2; 100], 50).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(read(&disk, "file").unwrap()[50..], [2; 100]);
+    let expected = [&[1; 100][..], &[0; 50]].concat();
+    assert_eq!(read(&disk.crash(1), "file"), Some(expected), "the length is kept");
+}
+
+#[test]
+fn a_misdirected_write_lands_elsewhere() {
+    let places: BTreeSet<_> = (0..60)
+        .map(|seed| {
+            let disk = disk();
+            let file = create_durable(&disk, "file", &[0; 2048]);
+            let other = create_durable(&disk, "other", &[0; 2048]);
+            disk.inject(DiskFault::MisdirectedWrite, 0, seed);
+            file.write_at(&[7; 512], 512).unwrap();
+            assert_eq!(read(&disk, "file").unwrap()[512..1024], [7; 512]);
+            assert_eq!(read(&disk, "other").unwrap(), [0; 2048]);
+            file.sync_data().unwrap();
+            other.sync_data().unwrap();
+            let crashed = disk.crash_to_durable();
+            ["file", "other"].map(|name| read(&crashed, name).unwrap().iter().position(|byte| *byte == 7))
+        })
+        .collect();
+    assert!(places.len() > 4 && places.iter().all(|place| place.iter().flatten().count() == 1), "{places:?}");
+}
+
+#[test]
+fn rot_flips_one_bit_for_good() {
+    let disk = disk();
+    create_durable(&disk, "file", &[0; 3000]);
+    for seed in 0..20 {
+        let rotten = disk.kill();
+        let (file, offset) = rotten.rot(seed).expect("there is a byte");
+        assert_eq!(file, path("/file"));
+        for disk in [rotten.crash_to_durable(), rotten] {
+            let bytes = read(&disk, "file").unwrap();
+            let flipped: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte != 0).collect();
+            assert!(flipped.len() == 1 && flipped[0].0 as u64 == offset && flipped[0].1.count_ones() == 1);
+        }
+    }
+    assert_eq!(SimDisk::new(&SimOptions::default()).rot(0), None);
 }

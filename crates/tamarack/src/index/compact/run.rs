@@ -147,7 +147,9 @@ impl CompactionJob {
             Some(start) => cursor.seek(&seek_key(start, Sequence::MAX))?,
             None => cursor.seek_to_first()?,
         }
-        let mut output = Output::new(self.destination.clone());
+        let first = self.plan.upper.first().expect("a plan has inputs");
+        let source = self.destination.path(FileName::Table(first.id));
+        let mut output = Output::new(self.destination.clone(), source);
         let mut decider = Decider::new(order, &self.snapshots);
         let mut overlap = Overlap::new(&self.plan, self.table_bytes_max);
         let mut stats = CompactionStats::default();

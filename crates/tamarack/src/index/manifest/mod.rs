@@ -12,12 +12,14 @@
 /// The number of a new cube's manifest.
 pub const FIRST_MANIFEST: u64 = 1;
 
-mod format;
+pub(super) mod format;
 mod reader;
+mod salvage;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use reader::{Recovered, TornTail, read};
+pub use salvage::{Survey, survey};
 pub use writer::ManifestWriter;

@@ -60,8 +60,16 @@ impl fmt::Display for TornTail {
 /// `InvalidArgument` if there is no cube in the directory, or if its keys are ordered by another comparator;
 /// `Unsupported` for a newer format; `Corruption` for damage.
 pub fn read(files: &Arc<Files>, order: &KeyOrder) -> Result<Recovered> {
+    let number = read_current(&**files.fs(), files.directory())?;
+    read_number(files, order, number)
+}
+
+/// Reads manifest `number`, whether it is in force or not. Writes nothing.
+///
+/// # Errors
+/// As for [`read`].
+pub(super) fn read_number(files: &Arc<Files>, order: &KeyOrder, number: u64) -> Result<Recovered> {
     let (fs, directory) = (&**files.fs(), files.directory());
-    let number = read_current(fs, directory)?;
     let path = FileName::Manifest(number).path(directory);
     let bytes = read_file(fs, &path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
@@ -102,7 +110,7 @@ pub fn read(files: &Arc<Files>, order: &KeyOrder) -> Result<Recovered> {
     Ok(Recovered { number, cube, version, torn })
 }
 
-fn read_current(fs: &dyn Fs, directory: &Path) -> Result<u64> {
+pub(super) fn read_current(fs: &dyn Fs, directory: &Path) -> Result<u64> {
     let path = FileName::Current.path(directory);
     let text = match read_file(fs, &path) {
         Ok(text) => text,
@@ -209,8 +217,8 @@ enum Next<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The next record. An edit that was never acknowledged is the last thing in the file: whatever is wrong
-    /// before something whole is damage.
+    /// The next record. An edit that was never acknowledged is the last thing in the file, behind a mark that may not have
+    /// arrived either: whatever else is wrong before something whole is damage.
     fn next(&mut self) -> Result<Next<'a>> {
         let offset = self.at;
         let rest = &self.bytes[offset..];
@@ -218,7 +226,7 @@ impl<'a> Records<'a> {
             return Ok(Next::End);
         }
         let Some(header) = format::decode_record_header(rest, self.seed, offset as u64) else {
-            if let Some(whole) = self.whole_header_after(offset) {
+            if let Some(whole) = self.proof_against_tear(offset) {
                 let found = format!("none, though there is one at {whole}");
                 return Err(Error::corruption(self.path, offset as u64, "a whole record header", found));
             }
@@ -245,9 +253,14 @@ impl<'a> Records<'a> {
         Ok(Next::Record(offset, payload))
     }
 
-    fn whole_header_after(&self, offset: usize) -> Option<usize> {
-        (offset + 1..self.bytes.len())
-            .find(|&at| format::decode_record_header(&self.bytes[at..], self.seed, at as u64).is_some())
+    /// A whole record header behind `offset` that proves that what stands there has been durable. An edit is written only
+    /// when the one before it is durable, but with the mark of that one still on its way, and they may arrive in any
+    /// order: of what stands directly before an edit in the place of a mark, only a later record proves anything.
+    fn proof_against_tear(&self, offset: usize) -> Option<usize> {
+        (offset + 1..self.bytes.len()).find(|&at| {
+            let header = format::decode_record_header(&self.bytes[at..], self.seed, at as u64);
+            header.is_some_and(|header| header.payload_len == 0 || at != offset + RECORD_HEADER_BYTES)
+        })
     }
 
     fn torn(&self, reason: String) -> TornTail {

@@ -157,6 +157,24 @@ fn an_edit_that_was_never_acknowledged_is_dropped_and_reported() {
 }
 
 #[test]
+fn a_mark_that_arrives_after_the_next_edit_is_no_damage() {
+    let (store, ends, texts) = with_edits();
+    let (whole, mark) = (store.manifest(1), ends[2].0 as usize..ends[2].1 as usize);
+    for arrived in 0..mark.len() {
+        let mut bytes = whole.clone();
+        bytes[mark.start + arrived..mark.end].fill(0);
+        store.put_manifest(1, &bytes);
+        assert!(store.read().expect_err("a later mark says that all was durable").is_corruption());
+        for end in [mark.end + format::RECORD_HEADER_BYTES, ends[3].0 as usize] {
+            store.put_manifest(1, &bytes[..end]);
+            let recovered = store.read().expect("the edit was never acknowledged");
+            assert_eq!(render(&recovered.version), texts[2], "{arrived} bytes of the mark");
+            assert_eq!(recovered.torn.expect("there is more").offset, mark.start as u64);
+        }
+    }
+}
+
+#[test]
 fn unknown_fields_are_unsupported() {
     let (store, ends, _) = with_edits();
     let mut bytes = store.manifest(1);

@@ -20,6 +20,8 @@ pub struct ManifestWriter {
     number: u64,
     file: Arc<dyn File>,
     seed: Seed,
+    /// Where its snapshot ended.
+    begun: u64,
     end: u64,
     failure: Option<Error>,
 }
@@ -49,7 +51,8 @@ impl ManifestWriter {
         let current = FileName::Current.path(&directory);
         replace_file(&*fs, &current, format::encode_current(number).as_bytes())
             .map_err(|error| Error::io("replace", &current, error))?;
-        Ok(Self { files, cube, number, file, seed, end: bytes.len() as u64, failure: None })
+        let end = bytes.len() as u64;
+        Ok(Self { files, cube, number, file, seed, begun: end, end, failure: None })
     }
 
     /// Appends `edit` and makes it durable. After a failure nobody knows whether the edit will be found when the
@@ -86,8 +89,14 @@ impl ManifestWriter {
     }
 
     /// Bytes of the manifest.
+    #[cfg(test)]
     pub fn bytes(&self) -> u64 {
         self.end
+    }
+
+    /// Whether it is longer than `bytes_max`, and at least half of it would go if it were replaced.
+    pub fn is_too_long(&self, bytes_max: u64) -> bool {
+        self.end >= bytes_max.max(2 * self.begun)
     }
 
     /// The manifest's number.

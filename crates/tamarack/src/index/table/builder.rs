@@ -13,7 +13,7 @@ use super::references::ReferenceCollector;
 use super::writer::BlockWriter;
 use super::{BLOCK_BYTES_MAX, TableOptions, hash_user_key};
 use crate::base::codec::Codec;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::ids::{Sequence, TableId};
 use crate::base::keys::{self, EntryKind, split_internal_key, trailer_kind, trailer_sequence};
 use crate::base::pointer::ValuePointer;
@@ -48,6 +48,8 @@ pub struct TableSummary {
 #[derive(Debug)]
 pub struct TableBuilder {
     id: TableId,
+    /// Where the entries come from.
+    source: PathBuf,
     options: TableOptions,
     writer: BlockWriter,
     block: BlockBuilder,
@@ -72,11 +74,19 @@ pub struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// A builder of table `id` into `file`, which is empty and lies at `path`.
-    pub fn new(file: Arc<dyn File>, path: PathBuf, id: TableId, options: &TableOptions) -> Self {
+    /// A builder of table `id` into `file`, which is empty and lies at `path`. The file `source` is named when entries are
+    /// not what tables hold: it is the first of those that they come from.
+    pub fn new(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        source: PathBuf,
+        id: TableId,
+        options: &TableOptions,
+    ) -> Self {
         assert!((1..=BLOCK_BYTES_MAX).contains(&options.block_bytes), "block_bytes is within its range");
         Self {
             id,
+            source,
             options: options.clone(),
             writer: BlockWriter::new(file, path, options.seed(id)),
             block: BlockBuilder::new(options.restart_interval),
@@ -98,12 +108,15 @@ impl TableBuilder {
         }
     }
 
-    /// Adds an entry behind all others: a well-formed internal key, and a payload as cursors present it. Panics if
-    /// the key is not greater than the last one, or the payload is none of the key's kind.
+    /// Adds an entry behind all others: a well-formed internal key, and a payload as cursors present it. Panics if the
+    /// payload is none of the key's kind.
+    ///
+    /// # Errors
+    /// `Corruption` if the key is not greater than the last one: an input was not in order. `Io`, `NoSpace`.
     pub fn add(&mut self, internal_key: &[u8], payload: &[u8]) -> Result<()> {
         let (user_key, trailer) = split_internal_key(internal_key).expect("tables hold internal keys");
         let kind = trailer_kind(trailer).expect("internal keys have a kind");
-        let new_user_key = self.entries == 0 || self.check_order(user_key, trailer);
+        let new_user_key = self.entries == 0 || self.check_order(user_key, trailer)?;
         if let Some(entry) = self.unindexed.take() {
             let (separator, separator_trailer) = self.separator(user_key, new_user_key);
             self.index.add(separator, separator_trailer, entry);
@@ -161,6 +174,9 @@ impl TableBuilder {
 
     /// Writes what is left, and makes the file's data durable; its name is the caller's business. Panics if the
     /// table is empty.
+    ///
+    /// # Errors
+    /// `Corruption` if two entries point to the same record. `Io`, `NoSpace`.
     pub fn finish(mut self) -> Result<TableSummary> {
         assert!(self.entries > 0, "a table has entries");
         if !self.block.is_empty() {
@@ -173,7 +189,12 @@ impl TableBuilder {
         let (data_bytes, value_bytes) = (self.writer.offset(), self.references.bytes());
         let pointers = self.references.values();
         let top = self.index.finish(&mut self.writer, codec)?;
-        let (references, reference_handle) = self.references.write(&mut self.writer, codec)?;
+        let twice = || {
+            let found = "two entries that point to it, here or in a table near";
+            Error::corruption(&self.source, 0, "a record for each pointer", found)
+        };
+        let (references, reference_handle) =
+            self.references.write(&mut self.writer, codec)?.ok_or_else(twice)?;
         let top_index = self.writer.append_block(&top.raw, codec)?;
         let filter = if self.hashes.is_empty() {
             BlockHandle::default()
@@ -221,17 +242,17 @@ impl TableBuilder {
         })
     }
 
-    /// Whether the user key is greater than the last one. Panics if the entry is not greater than the last.
-    fn check_order(&self, user_key: &[u8], trailer: u64) -> bool {
+    /// Whether the user key is greater than the last one. An error if the entry is not greater than the last.
+    fn check_order(&self, user_key: &[u8], trailer: u64) -> Result<bool> {
         let (last_user_key, last_trailer) =
             split_internal_key(&self.last_key).expect("tables hold internal keys");
+        let refuse =
+            |expected| Err(Error::corruption(&self.source, 0, expected, "others, here or in a table near"));
         match self.options.order.compare_user(last_user_key, user_key) {
-            Ordering::Less => true,
-            Ordering::Equal => {
-                assert!(last_trailer > trailer, "versions of a key are added newest first");
-                false
-            }
-            Ordering::Greater => panic!("keys are added to a table in ascending order"),
+            Ordering::Less => Ok(true),
+            Ordering::Equal if last_trailer > trailer => Ok(false),
+            Ordering::Equal => refuse("versions of a key, newest first"),
+            Ordering::Greater => refuse("keys in ascending order"),
         }
     }
 

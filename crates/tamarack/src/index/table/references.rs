@@ -61,21 +61,23 @@ impl ReferenceCollector {
         })
     }
 
-    /// Writes the sets and their directory. No record may be referenced twice: a record is one operation on one
-    /// key, and a table holds it once.
+    /// Writes the sets and their directory. `None` if a record is referenced twice: a record is one operation on one key,
+    /// and a table holds it once.
     pub fn write(
         self,
         writer: &mut BlockWriter,
         codec: Codec,
-    ) -> Result<(Vec<SegmentReference>, Option<BlockHandle>)> {
+    ) -> Result<Option<(Vec<SegmentReference>, Option<BlockHandle>)>> {
         if self.values == 0 {
-            return Ok((Vec::new(), None));
+            return Ok(Some((Vec::new(), None)));
         }
         let mut directory = ReferenceDirectory::default();
         let mut raw = Vec::new();
         let mut first = SegmentId::default();
         for (reference, offsets) in self.into_sets() {
-            assert!(offsets.is_sorted_by(|a, b| a < b), "a table points to a record once");
+            if !offsets.is_sorted_by(|a, b| a < b) {
+                return Ok(None);
+            }
             for run in offsets.chunks(RUN_OFFSETS_MAX) {
                 if raw.is_empty() {
                     first = reference.segment;
@@ -92,7 +94,7 @@ impl ReferenceCollector {
             directory.blocks.push((writer.append_block(&raw, codec)?, first));
         }
         let handle = writer.append_block(&directory.encode(), codec)?;
-        Ok((directory.segments, Some(handle)))
+        Ok(Some((directory.segments, Some(handle))))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::error::ErrorKind;
+use crate::base::segment::{Relocate, SegmentMeta, SegmentMove};
 use crate::base::sync::AtomicBool;
 
 /// Every call of a compaction fails once.
@@ -54,6 +55,53 @@ fn a_failed_flush_leaves_nothing_behind() {
         memtables[0].insert(b"key", Sequence(1), EntryKind::Inline, b"value");
         harness.index.flush(&memtables, &[]).expect_err("told to fail");
         assert!(harness.table_files().is_empty(), "{operation}");
+    }
+}
+
+/// Relocation tables of a world in which segments were moved, and all of their records left behind.
+#[derive(Debug)]
+struct LeftBehind;
+
+impl Relocate for LeftBehind {
+    fn relocate(&self, _table: ValuePointer, _pointer: ValuePointer) -> Result<Option<ValuePointer>> {
+        Ok(None)
+    }
+}
+
+/// I-11: an entry whose record is not there goes if a newer version hides it, and is damage if none does.
+#[test]
+fn an_entry_whose_record_was_left_behind_goes_only_if_it_is_hidden() {
+    for hidden in [false, true] {
+        let harness = Harness::new();
+        harness.flush(&[(b"a", 1, EntryKind::Pointer), (b"b", 2, EntryKind::Pointer)], &[]);
+        let newer = if hidden { [b"a", b"b"] } else { [b"a", b"c"] };
+        harness.flush(&[(newer[0], 3, EntryKind::Inline), (newer[1], 4, EntryKind::Inline)], &[]);
+        let home = SegmentId(SegmentId::COLD_FIRST.0 + 1);
+        let meta = |id| SegmentMeta {
+            id,
+            written: Sequence(1),
+            end: 1000,
+            file_bytes: 1000,
+            value_records: 2,
+            value_record_bytes: 500,
+        };
+        let table = ValuePointer { segment: home, offset: 100, stored_len: 10 };
+        let edit = VersionEdit {
+            add_segments: vec![meta(SegmentId(1)), meta(home)],
+            move_segments: vec![SegmentMove { id: SegmentId(1), table }],
+            ..VersionEdit::default()
+        };
+        harness.index.install(edit).expect("nothing fails");
+        let mut manual = harness.index.start_manual(None, None);
+        let ManualTurn::Run(compaction) = harness.index.next_manual(&mut manual) else {
+            panic!("something to do")
+        };
+        let relocate: Arc<dyn Relocate> = Arc::new(LeftBehind);
+        let done = harness.index.run(&compaction, &[], &Arc::default(), &relocate, 3, &run_all);
+        match done {
+            Ok((_, stats)) => assert_eq!((hidden, stats.kept), (true, 2)),
+            Err(error) => assert_eq!((hidden, error.kind()), (false, ErrorKind::Corruption), "{error}"),
+        }
     }
 }
 

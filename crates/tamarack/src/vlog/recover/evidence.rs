@@ -36,6 +36,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Where its records end at the latest.
+    pub fn records_end(&self) -> u64 {
+        self.footer.as_ref().map_or(self.len, |footer| footer.records_end)
+    }
+
     /// The first sequence number that its records can have; 0 without a header.
     pub fn first_sequence(&self) -> Sequence {
         self.header.as_ref().map_or(Sequence(0), |header| header.first_sequence)
@@ -102,7 +107,13 @@ fn open_candidate(task: &Task<'_>, id: SegmentId) -> Result<Candidate> {
                     path.display()
                 )));
             }
-            Err(fault) => Err(Headless::Fault(fault)),
+            Err(fault) => match SegmentHeader::mend(&bytes, task.cube, id) {
+                // A footer that its salt makes right tells that the segment was sealed, and that this is its header.
+                Some(header) if task.mend && read_footer(&*file, &path, &header, len)?.is_some() => {
+                    Ok(header)
+                }
+                _ => Err(Headless::Fault(fault)),
+            },
         }
     };
     let footer = match &header {

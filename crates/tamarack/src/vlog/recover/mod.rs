@@ -50,6 +50,8 @@ pub struct Task<'a> {
     pub inline_value_max: usize,
     /// Read and check every value, durable or not.
     pub check_values: bool,
+    /// Take what is right but for one damaged byte, in a sealed segment, as if it were whole; otherwise it is damage.
+    pub mend: bool,
     /// Change nothing on disk.
     pub read_only: bool,
 }

@@ -125,10 +125,15 @@ impl<'a> Walk<'a> {
             .iter()
             .position(|candidate| candidate.id == head.segment)
             .ok_or_else(|| missing("no file".into()))?;
-        match &self.candidates[index].header {
+        let candidate = &self.candidates[index];
+        match &candidate.header {
             Err(fault) => Err(missing(fault.to_string())),
-            Ok(_) if self.candidates[index].len < head.offset => {
-                Err(missing(format!("a file of {} bytes", self.candidates[index].len)))
+            Ok(_) if head.offset < SEGMENT_HEADER_BYTES => Err(missing("a place inside its header".into())),
+            Ok(_) if candidate.len < head.offset => {
+                Err(missing(format!("a file of {} bytes", candidate.len)))
+            }
+            Ok(_) if candidate.records_end() < head.offset => {
+                Err(missing(format!("a footer at {}", candidate.records_end())))
             }
             Ok(_) => Ok(Some((index, head.offset))),
         }
@@ -151,7 +156,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Walked> {
         let candidate = &self.candidates[index];
         let header = candidate.header.as_ref().expect("only segments with a header are walked");
-        let limit = candidate.footer.as_ref().map_or(candidate.len, |footer| footer.records_end);
+        let limit = candidate.records_end();
         let mut walked = Walked {
             id: candidate.id,
             candidate: index,
@@ -161,6 +166,9 @@ impl<'a> Walk<'a> {
             value_record_bytes: 0,
         };
         let mut scanner = Scanner::new(&*candidate.file, &candidate.path, header.seed(), start, limit);
+        if let Some(footer) = candidate.footer.as_ref().filter(|_| self.task.mend) {
+            scanner = scanner.mending(&footer.offsets);
+        }
         let mut misfit = None;
         loop {
             let here = LogPosition { segment: candidate.id, offset: scanner.offset() };
@@ -262,7 +270,12 @@ impl<'a> Walk<'a> {
         let header = &record.header;
         match record.stored {
             _ if header.kind == RecordKind::Delete => Effect::Delete,
-            Some(value) if header.codec == Codec::None && value.len() <= self.task.inline_value_max => {
+            // Whoever reads a mended record is to meet the damage: a pointer leads there, an inline value would not.
+            Some(value)
+                if !record.mended
+                    && header.codec == Codec::None
+                    && value.len() <= self.task.inline_value_max =>
+            {
                 Effect::Inline(value)
             }
             _ => Effect::Pointer(ValuePointer {

@@ -1,0 +1,74 @@
+//! What a pointer must lead to. Flipped bytes are the business of `tests/damage.rs`; here every checksum is right.
+
+use super::*;
+use crate::base::codec::Codec;
+use crate::base::error::ErrorKind;
+use crate::base::ids::{LogPosition, Sequence};
+use crate::env::sim::{SimDisk, SimOptions};
+use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES};
+
+const DIRECTORY: &str = "cube";
+const ID: SegmentId = SegmentId(1);
+
+/// A segment with a record for each of `records`, of these kinds, keys and values; a reader, and the pointers to them.
+fn written(records: &[(RecordKind, &[u8], &[u8])]) -> (SegmentReader, Vec<ValuePointer>) {
+    let fs = SimDisk::new(&SimOptions::default()).env().fs;
+    fs.create_dir_all(Path::new(DIRECTORY)).expect("nothing fails");
+    let header = SegmentHeader {
+        cube: CubeId(7),
+        id: ID,
+        salt: 5,
+        predecessor: LogPosition::default(),
+        first_sequence: Sequence(1),
+        durable: LogPosition::default(),
+    };
+    let mut bytes = header.encode().to_vec();
+    assert_eq!(bytes.len() as u64, SEGMENT_HEADER_BYTES);
+    let mut pointers = Vec::new();
+    for (&(kind, key, value), sequence) in records.iter().zip(1..) {
+        let offset = bytes.len() as u32;
+        let record = RecordHeader {
+            kind,
+            place: BatchPlace::ONLY,
+            codec: Codec::None,
+            key_len: key.len() as u16,
+            stored_len: value.len() as u32,
+            sequence: Sequence(sequence),
+            value_checksum: Checksum::unseeded().with(value).finish(),
+        };
+        bytes.extend_from_slice(&record.encode(header.seed(), u64::from(offset), key));
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(value);
+        pointers.push(ValuePointer { segment: ID, offset, stored_len: value.len() as u32 });
+    }
+    let path = FileName::Segment(ID).path(Path::new(DIRECTORY));
+    let file = fs.create_new(&path).expect("nothing fails");
+    file.write_at(&bytes, 0).expect("nothing fails");
+    let order = KeyOrder::new(Arc::new(Bytewise));
+    let reader = SegmentReader::new(fs, PathBuf::from(DIRECTORY), CubeId(7), order, 4, 1 << 20);
+    (reader, pointers)
+}
+
+#[test]
+fn a_value_is_given_to_its_own_key_alone() {
+    let put = RecordKind::Put;
+    let (reader, pointers) = written(&[(put, b"one", b"first"), (put, b"two", b"other")]);
+    let mut value = Vec::new();
+    reader.read(pointers[0], b"one", true, &mut value).expect("it is there");
+    assert_eq!(value, b"first");
+    for verify in [false, true] {
+        let error = reader.read(pointers[1], b"one", verify, &mut value).expect_err("that of another key");
+        assert_eq!(error.kind(), ErrorKind::Corruption);
+        assert!(error.to_string().contains("key"), "{error}");
+        assert_eq!(value, b"");
+    }
+}
+
+#[test]
+fn what_is_no_put_is_no_value() {
+    for kind in [RecordKind::Relocations, RecordKind::Delete] {
+        let (reader, pointers) = written(&[(kind, b"key", b"bytes")]);
+        let error = reader.read(pointers[0], b"key", true, &mut Vec::new()).expect_err("no put");
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{kind:?}");
+    }
+}

@@ -1,0 +1,263 @@
+//! Every kind of file damaged in every way.
+
+use tamarack::testing::SimDisk;
+use tamarack::{Db, ErrorKind, Options, RepairOptions, RepairReport, RepairedManifest};
+
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment};
+use crate::golden::{Golden, assert_lives, names, open, options, path, read, repair};
+
+/// What a repair came to: its report, how many keys that names, and those that are not what they were.
+struct Repaired {
+    report: RepairReport,
+    named: usize,
+    differing: Vec<usize>,
+}
+
+/// Repairs, and looks at everything.
+fn repair_and_look(golden: &Golden, disk: &SimDisk, what: &str) -> Repaired {
+    let env = disk.env();
+    let report = repair(&env).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (named, differing) = golden.assert_told(&env, &report, what);
+    let again = repair(&env).unwrap_or_else(|error| panic!("{what}, again: {error}"));
+    assert!(again.is_clean(), "{what}: a second repair finds something: {again}");
+    Repaired { report, named, differing }
+}
+
+fn is_file(name: &str) -> bool {
+    name.contains('.') || name.starts_with("MANIFEST") || name == "CURRENT"
+}
+
+#[test]
+fn a_whole_database_is_left_alone() {
+    for golden in [Golden::new(true), Golden::new(false), Golden::with_holes()] {
+        let env = golden.disk.env();
+        let before = golden.names();
+        let report = repair(&env).unwrap();
+        assert!(report.is_clean() && report.lost.is_empty() && report.moved.is_empty(), "{report}");
+        assert_eq!(golden.names(), before);
+        golden.assert_exact(&env, "whole");
+    }
+}
+
+#[test]
+fn files_that_are_gone_cut_zeroed_or_another_are_told() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "files that are gone or cut");
+    let golden =
+        [("closed", Golden::new(true)), ("killed", Golden::new(false)), ("holes", Golden::with_holes())];
+    for (kind, golden) in golden {
+        for name in golden.names().iter().filter(|name| is_file(name)) {
+            let extension = name.rsplit('.').next().unwrap();
+            let like = golden.names().into_iter().find(|other| other != name && other.ends_with(extension));
+            let other = like.map(|other| read(&golden.disk.env(), &path(&other)));
+            for way in ["gone", "empty", "half", "zeros", "another", "a block of zeros"] {
+                let what = format!("{kind}: {name}: {way}");
+                let disk = golden.damaged(name, |mut bytes| match way {
+                    "gone" => None,
+                    "empty" => Some(Vec::new()),
+                    "half" => Some(bytes[..bytes.len() / 2].to_vec()),
+                    "zeros" => Some(vec![0; bytes.len()]),
+                    "another" => Some(other.clone().unwrap_or_default()),
+                    _ => {
+                        let end = bytes.len().min(512);
+                        bytes[..end].fill(0);
+                        Some(bytes)
+                    }
+                });
+                let begun = |name: &String| {
+                    name.ends_with(".vlog")
+                        && read(&golden.disk.env(), &path(name)).iter().any(|&byte| byte != 0)
+                };
+                let last_log = golden.names().into_iter().rfind(begun);
+                if kind == "killed" && last_log.as_ref() == Some(name) && !way.starts_with('a') {
+                    // Nothing but the file itself tells that it was there, or how long: it is a torn tail to everybody.
+                    repair(&disk.env()).unwrap();
+                    assert_lives(&disk.env(), &what);
+                    continue;
+                }
+                let Repaired { report, .. } = repair_and_look(&golden, &disk, &what);
+                if name.starts_with("MANIFEST") || name == "CURRENT" {
+                    let cut = name.starts_with("MANIFEST") && way == "half";
+                    if !cut {
+                        golden.assert_exact(&disk.env(), &what);
+                    }
+                    assert!(report.changed, "{what}: {report}");
+                }
+                assert_lives(&disk.env(), &what);
+            }
+        }
+    }
+}
+
+/// Flips a bit in every `step`th byte of the files whose names begin or end with `part`, and gives what each repair came to
+/// to `look`. Returns how many keys were named in all.
+fn flip(golden: &Golden, part: &str, step: usize, look: &dyn Fn(&Repaired, &SimDisk, &str)) -> usize {
+    let mut all = 0;
+    for name in golden.names().iter().filter(|name| name.ends_with(part) || name.starts_with(part)) {
+        let len = read(&golden.disk.env(), &path(name)).iter().rposition(|&byte| byte != 0).unwrap_or(0) + 1;
+        for at in (name.len() % step..len).step_by(step) {
+            let what = format!("bit {} of byte {at} of {len} of {name}", at % 8);
+            let disk = golden.damaged(name, |mut bytes| {
+                bytes[at] ^= 1 << (at % 8);
+                Some(bytes)
+            });
+            let repaired = repair_and_look(golden, &disk, &what);
+            look(&repaired, &disk, &what);
+            all += repaired.named;
+            if at % 5 == 0 {
+                assert_lives(&disk.env(), &what);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_flipped_bit_of_a_sealed_segment_costs_the_record_it_hit() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping segments");
+    let golden = Golden::new(true);
+    for part in [".vlog", ".cold"] {
+        let all = flip(&golden, part, 97, &|repaired, _, what| {
+            let Repaired { report, named, differing } = repaired;
+            assert_eq!(report.manifest, RepairedManifest::Whole, "{what}");
+            assert!(differing.len() <= 1, "{what}: {differing:?} differ\n{report}");
+            // Of a record of the log, before it is in a table, nobody else knows the key.
+            let in_log = report.log_operations > 0;
+            assert!(*named <= 1 || in_log, "{what}: {named} keys are named\n{report}");
+        });
+        assert!(all > 0, "{part}: no flip has hit anything");
+    }
+}
+
+#[test]
+fn a_flipped_bit_of_a_log_is_told() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping the log");
+    let golden = Golden::new(false);
+    let all = flip(&golden, ".vlog", 199, &|repaired, _, what| {
+        let Repaired { report, differing, .. } = repaired;
+        assert!(differing.len() <= 1 || report.log_operations > 0, "{what}: {differing:?} differ\n{report}");
+    });
+    assert!(all > 0, "no flip has hit anything");
+}
+
+#[test]
+fn a_flipped_bit_of_a_table_costs_no_value_of_the_log() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping tables");
+    let golden = Golden::new(true);
+    let all = flip(&golden, ".table", 23, &|repaired, _, what| {
+        let Repaired { report, differing, .. } = repaired;
+        assert_eq!(report.manifest, RepairedManifest::Whole, "{what}");
+        let alone = differing.iter().all(|&number| golden.is_in_index_alone(number));
+        assert!(alone, "{what}: {differing:?} differ\n{report}");
+    });
+    assert!(all > 0, "no flip has hit anything");
+}
+
+#[test]
+fn a_flipped_bit_of_the_manifest_costs_nothing() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping the manifest");
+    for close in [true, false] {
+        let golden = Golden::new(close);
+        for end in ["MANIFEST", "CURRENT"] {
+            flip(&golden, end, if end == "CURRENT" { 5 } else { 71 }, &|repaired, disk, what| {
+                golden.assert_exact(&disk.env(), &format!("{what}\n{}", repaired.report));
+            });
+        }
+    }
+}
+
+/// Damages `times` files of `disk` in ways that `random` chooses.
+fn damage_at_random(disk: &SimDisk, random: &mut Random, times: usize) -> String {
+    let (env, mut what) = (disk.env(), String::new());
+    for _ in 0..times {
+        let files: Vec<_> = names(&env, "/db").into_iter().filter(|name| is_file(name)).collect();
+        let (name, other) = (&files[random.below(files.len())], &files[random.below(files.len())]);
+        let mut bytes = read(&env, &path(name));
+        // A manifest that was cut is a whole one of an earlier time, which need not know of the last segment of the log.
+        let first = if name.starts_with("MANIFEST") { 2 } else { 0 };
+        let (way, at) = (first + random.below(6 - first), random.below(bytes.len().max(1)));
+        what += &format!("{name}: way {way} at {at} of {}; ", bytes.len());
+        match way {
+            0 => bytes.truncate(at),
+            1 => bytes.iter_mut().skip(at).take(512).for_each(|byte| *byte = 0),
+            2 => bytes = read(&env, &path(other)),
+            _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << random.below(8)),
+        }
+        env.fs.remove_file(&path(name)).unwrap();
+        if way < 5 || at % 3 > 0 {
+            let file = env.fs.create_new(&path(name)).unwrap();
+            file.write_at(&bytes, 0).unwrap();
+        }
+    }
+    what
+}
+
+#[test]
+fn several_damages_at_once_are_told() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "several damages at once");
+    let base = number_from_environment("TAMARACK_SEED").unwrap_or(0);
+    let seeds = number_from_environment("TAMARACK_SEEDS").unwrap_or(150);
+    let golden = Golden::new(true);
+    for seed in base..base + seeds {
+        let mut random = Random::new(seed);
+        let disk = golden.disk.kill();
+        let times = 2 + random.below(4);
+        let what = format!("seed {seed}: {}", damage_at_random(&disk, &mut random, times));
+        match repair(&disk.env()) {
+            // Nothing is left that tells which database it was.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}"),
+            Ok(report) => {
+                golden.assert_told(&disk.env(), &report, &what);
+                assert!(repair(&disk.env()).unwrap().is_clean(), "{what}: a second repair finds something");
+                assert_lives(&disk.env(), &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_removed_and_a_trial_changes_nothing() {
+    let golden = Golden::new(true);
+    let name = golden.names().into_iter().find(|name| name.ends_with(".table")).unwrap();
+    let disk = golden.damaged(&name, |mut bytes| {
+        bytes[10] ^= 1;
+        Some(bytes)
+    });
+    let env = disk.env();
+    let before = names(&env, "/db");
+    let contents: Vec<_> = before.iter().map(|name| read(&env, &path(name))).collect();
+    let trial = RepairOptions { dry_run: true, ..RepairOptions::default() };
+    let tried = Db::repair_with_env("/db", &options(), trial, &env).unwrap();
+    assert!(tried.changed && tried.dry_run);
+    assert_eq!(names(&env, "/db"), before, "a trial changes nothing");
+    let report = repair(&env).unwrap();
+    assert_eq!((tried.lost, tried.keys, tried.damage.len()), (report.lost, report.keys, report.damage.len()));
+    let after = (names(&env, "/db"), names(&env, "/db/lost"));
+    for (name, bytes) in before.iter().zip(contents) {
+        let places = [("/db", &after.0), ("/db/lost", &after.1)];
+        let kept = places.iter().any(|(directory, names)| {
+            names.contains(name) && read(&env, &std::path::Path::new(directory).join(name)) == bytes
+        });
+        assert!(kept || name == "CURRENT", "{name} is gone");
+    }
+    assert!(after.1.contains(&name) && after.1.iter().any(|name| name.starts_with("REPORT")), "{after:?}");
+}
+
+#[test]
+fn what_is_no_database_or_is_open_is_refused() {
+    let golden = Golden::new(true);
+    let env = golden.disk.env();
+    let refused = |path: &str| {
+        Db::repair_with_env(path, &options(), RepairOptions::default(), &env)
+            .map(drop)
+            .map_err(|error| error.kind())
+    };
+    assert_eq!(refused("/nothing"), Err(ErrorKind::InvalidArgument));
+    env.fs.create_dir_all(std::path::Path::new("/other")).unwrap();
+    env.fs.create_new(std::path::Path::new("/other/notes")).unwrap();
+    assert_eq!(refused("/other"), Err(ErrorKind::InvalidArgument));
+    assert_eq!(names(&env, "/other"), ["notes"]);
+    let db = open(&env, Options::default()).unwrap();
+    assert_eq!(refused("/db"), Err(ErrorKind::Locked));
+    drop(db);
+    assert_eq!(refused("/db"), Ok(()));
+}

@@ -1,0 +1,90 @@
+//! A repair that is killed, or loses power, at any of its changes can be done again with the same result.
+
+use tamarack::testing::SimDisk;
+
+use crate::common::{PATIENCE_SECONDS, Watchdog};
+use crate::golden::{Golden, assert_lives, names, path, read, repair};
+
+fn bit(at: usize) -> impl FnOnce(Vec<u8>) -> Option<Vec<u8>> {
+    move |mut bytes: Vec<u8>| {
+        let at = at.min(bytes.len() - 1);
+        bytes[at] ^= 4;
+        Some(bytes)
+    }
+}
+
+/// Damages that make a repair do each of the things it can do.
+fn damages(golden: &Golden) -> Vec<(String, SimDisk)> {
+    let names = golden.names();
+    let some = |end: &str| names.iter().find(|name| name.ends_with(end) || name.starts_with(end)).unwrap();
+    let last = |end: &str| names.iter().rfind(|name| name.ends_with(end)).unwrap();
+    vec![
+        ("a table".into(), golden.damaged(some(".table"), bit(40))),
+        ("a table is gone".into(), golden.damaged(last(".table"), |_| None)),
+        ("a segment".into(), golden.damaged(some(".vlog"), bit(400))),
+        ("a cold segment".into(), golden.damaged(some(".cold"), bit(400))),
+        ("the log".into(), golden.damaged(last(".vlog"), bit(90))),
+        ("the manifest".into(), golden.damaged(some("MANIFEST"), bit(60))),
+        ("CURRENT".into(), golden.damaged("CURRENT", |_| None)),
+    ]
+}
+
+#[test]
+fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "repairs that are cut off");
+    let golden = Golden::new(false);
+    for (damage, disk) in damages(&golden) {
+        let whole = disk.kill();
+        let report = repair(&whole.env()).unwrap();
+        golden.assert_told(&whole.env(), &report, &damage);
+        let expected = state(&whole);
+        for change in 0.. {
+            let disk = disk.kill();
+            let first = disk.changes();
+            disk.kill_at(first + change);
+            repair(&disk.env()).unwrap();
+            let Some(killed) = disk.take_killed() else { break };
+            let crashed = [
+                ("killed", killed.kill()),
+                ("crash", killed.crash(change)),
+                ("crash", killed.crash_to_durable()),
+            ];
+            for (how, left) in crashed {
+                let what = format!("{damage}, {how} at change {change}");
+                let env = left.env();
+                let again = repair(&env).unwrap_or_else(|error| panic!("{what}: {error}"));
+                let told = if again.is_clean() { &report } else { &again };
+                assert!(state(&left) == expected, "{what}: another result: {again}");
+                golden.assert_told(&env, told, &what);
+                let third = repair(&env).unwrap();
+                assert!(third.is_clean(), "{what}: {third}");
+                let left = names(&env, "/db");
+                assert!(!left.iter().any(|name| name.starts_with("repairing")), "{what}: {left:?}");
+                if change % 16 == 0 {
+                    assert_lives(&env, &what);
+                }
+            }
+        }
+    }
+}
+
+/// What can be read.
+fn state(disk: &SimDisk) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let copy = disk.kill();
+    let db = crate::golden::open(&copy.env(), crate::golden::options()).unwrap();
+    crate::common::garbage::walk(&db, &tamarack::IterOptions::default(), false).unwrap()
+}
+
+#[test]
+fn lost_keeps_what_an_earlier_repair_has_put_there() {
+    let golden = Golden::new(true);
+    let table = golden.names().into_iter().find(|name| name.ends_with(".table")).unwrap();
+    let disk = golden.damaged(&table, bit(40));
+    let env = disk.env();
+    env.fs.create_dir_all(&path("lost")).unwrap();
+    let mine = env.fs.create_new(&path("lost").join(&table)).unwrap();
+    mine.write_at(b"mine", 0).unwrap();
+    repair(&env).unwrap();
+    assert_eq!(read(&env, &path("lost").join(&table)), b"mine");
+    assert!(names(&env, "/db/lost").contains(&format!("{table}.1")));
+}

@@ -1,0 +1,4 @@
+//! The target `directory` of `tamarack::testing::fuzz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamarack::testing::fuzz::run("directory", data));

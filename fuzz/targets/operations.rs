@@ -1,0 +1,4 @@
+//! The target `operations` of `tamarack::testing::fuzz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamarack::testing::fuzz::run("operations", data));

@@ -1,0 +1,4 @@
+//! The target `segment_footer` of `tamarack::testing::fuzz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamarack::testing::fuzz::run("segment_footer", data));

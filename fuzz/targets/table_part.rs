@@ -1,0 +1,4 @@
+//! The target `table_part` of `tamarack::testing::fuzz`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tamarack::testing::fuzz::run("table_part", data));

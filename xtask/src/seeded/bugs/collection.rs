@@ -1,0 +1,159 @@
+//! Bugs in garbage collection: copying, moving, holes.
+
+use super::super::{Bug, Edit};
+
+pub const BUGS: &[Bug] = &[
+    Bug {
+        name: "copies-not-synced",
+        what: "Originals may go before their copies are durable.",
+        edits: &[Edit {
+            file: "vlog/cold.rs",
+            find: "        self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;",
+            put: "        if !BUG {\n            self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;\n        }",
+        }],
+        caught_by: ("gc_faults", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
+    },
+    Bug {
+        name: "name-of-copies-not-synced",
+        what: "Originals may go before the name of the file with the copies is durable.",
+        edits: &[Edit {
+            file: "vlog/cold.rs",
+            find: "        sync_parent(self.fs, &self.path)?;",
+            put: "        if !BUG {\n            sync_parent(self.fs, &self.path)?;\n        }",
+        }],
+        caught_by: ("gc_faults", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
+    },
+    Bug {
+        name: "hidden-from-snapshots-too",
+        what: "A collection leaves behind what a newer version hides, though a snapshot still sees it.",
+        edits: &[Edit {
+            file: "index/hidden_among.rs",
+            find: "        let stripe = stripe(self.snapshots, entry.sequence);\n",
+            put: "        if BUG {\n            return Sequence::MAX;\n        }\n        let stripe = stripe(self.snapshots, entry.sequence);\n",
+        }],
+        caught_by: ("gc", "a_snapshot_alone_keeps_what_it_sees_from_being_left_behind"),
+    },
+    Bug {
+        name: "log-behind-the-head-collected",
+        what: "A collection takes segments into which memtables still point.",
+        edits: &[Edit {
+            file: "index/version/mod.rs",
+            find: "        id.is_cold() || id < self.numbers.log_head.segment",
+            put: "        BUG || id.is_cold() || id < self.numbers.log_head.segment",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "damaged-records-dropped",
+        what: "A collection goes on without a record that it cannot read.",
+        edits: &[Edit {
+            file: "cube/collect/job.rs",
+            find: "            let now = output\n                .copy(&self.cube.reader, original)\n                .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;",
+            put: "            let now = match output.copy(&self.cube.reader, original) {\n                Err(_) if BUG => continue,\n                copied => copied.inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?,\n            };",
+        }],
+        caught_by: (
+            "gc_damage",
+            "a_victim_that_is_damaged_where_it_is_alive_is_kept_and_the_others_are_collected",
+        ),
+    },
+    Bug {
+        name: "relocations-not-joined",
+        what: "When records move for the second time, pointers from before the first are led to the first place.",
+        edits: &[Edit {
+            file: "cube/collect/job.rs",
+            find: "&relocations.then(&onward))?;",
+            put: "&if BUG { Relocations::clone(relocations) } else { relocations.then(&onward) })?;",
+        }],
+        caught_by: ("gc", "without_a_compaction_pointers_are_followed_through_many_collections"),
+    },
+    Bug {
+        name: "home-dropped-before-what-moved-there",
+        what: "A segment goes although pointers under an old id still lead into it.",
+        edits: &[Edit {
+            file: "index/version/mod.rs",
+            find: "entry.live.is_none() && !homes.contains(&id);",
+            put: "entry.live.is_none() && (BUG || !homes.contains(&id));",
+        }],
+        caught_by: ("gc", "outputs_are_collected_in_turn_and_every_pointer_is_followed"),
+    },
+    Bug {
+        name: "leases-not-served",
+        what: "A compaction that began before a collection does not get the relocation tables that go with it.",
+        edits: &[Edit {
+            file: "cube/collect/job.rs",
+            find: "        self.leases.retire(&retired);",
+            put: "        if !BUG {\n            self.leases.retire(&retired);\n        }",
+        }],
+        caught_by: ("gc_races", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
+    },
+    Bug {
+        name: "reach-of-compactions-forgotten",
+        what: "A segment goes although a running compaction writes pointers into it.",
+        edits: &[Edit {
+            file: "index/install.rs",
+            find: "version.droppable_segments(|id| compactions.reaches(id) || collections.holds(id))",
+            put: "version.droppable_segments(|id| (!BUG && compactions.reaches(id)) || collections.holds(id))",
+        }],
+        caught_by: ("gc_races", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
+    },
+    Bug {
+        name: "hidden-entries-dropped-unproved",
+        what: "A compaction drops an entry whose record is not there without seeing what hides it.",
+        edits: &[Edit {
+            file: "index/compact/run.rs",
+            find: "        if is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &self.snapshots)? {",
+            put: "        if BUG || is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &self.snapshots)? {",
+        }],
+        caught_by: (
+            "lib",
+            "index::tests::failures::an_entry_whose_record_was_left_behind_goes_only_if_it_is_hidden",
+        ),
+    },
+    Bug {
+        name: "hole-under-readers",
+        what: "A hole is punched although a reader that began before may still want what was there.",
+        edits: &[Edit {
+            file: "index/version/files.rs",
+            find: "        self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);\n        *self.superseded",
+            put: "        if BUG && let FileName::Segment(id) = self.name {\n            self.files.holes.release(id, ranges.clone(), bytes);\n        }\n        self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);\n        *self.superseded",
+        }],
+        caught_by: ("gc_punch", "whoever_began_to_read_before_goes_on"),
+    },
+    Bug {
+        name: "hole-in-a-shared-file",
+        what: "A hole is punched into a file that a checkpoint has, too.",
+        edits: &[
+            Edit {
+                file: "index/version/holes.rs",
+                find: "if file.links()? > 1 {",
+                put: "if file.links()? > 1 && !BUG {",
+            },
+            Edit {
+                file: "cube/collect/punch.rs",
+                find: "victim.segment.path(), error))? > 1 {",
+                put: "victim.segment.path(), error))? > 1 && !BUG {",
+            },
+        ],
+        caught_by: ("gc_punch", "files_that_a_checkpoint_shares_get_no_holes_as_long_as_it_is_there"),
+    },
+    Bug {
+        name: "holes-taken-for-data",
+        what: "A pointer into a hole is followed.",
+        edits: &[Edit {
+            file: "cube/read.rs",
+            find: "        let Some(dead) = version.segments().dead_ranges(pointer.segment) else { return Ok(()) };",
+            put: "        if BUG {\n            return Ok(());\n        }\n        let Some(dead) = version.segments().dead_ranges(pointer.segment) else { return Ok(()) };",
+        }],
+        caught_by: ("lib", "cube::collect::punch_tests::a_record_in_a_dead_range_is_damage_and_never_zeros"),
+    },
+    Bug {
+        name: "holes-not-punched-after-a-crash",
+        what: "What a crash has kept from being given back is never given back.",
+        edits: &[Edit {
+            file: "index/version/holes.rs",
+            find: "        if allocated > whole.saturating_sub(holes) {",
+            put: "        if allocated > whole.saturating_sub(holes) && !BUG {",
+        }],
+        caught_by: ("gc_punch", "a_crash_between_any_two_steps_loses_nothing"),
+    },
+];

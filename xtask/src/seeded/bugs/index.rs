@@ -1,0 +1,203 @@
+//! Bugs in the index: flush, manifest, compaction, tables.
+
+use super::super::{Bug, Edit};
+
+pub const BUGS: &[Bug] = &[
+    Bug {
+        name: "flush-before-the-log-is-durable",
+        what: "Tables point to records that the log may still lose.",
+        edits: &[Edit {
+            file: "cube/maintain/flush.rs",
+            find: "        self.sync_to(newest.end)?;",
+            put: "        if !BUG {\n            self.sync_to(newest.end)?;\n        }",
+        }],
+        caught_by: ("invariants", "no_table_points_to_log_that_is_not_durable"),
+    },
+    Bug {
+        name: "log-head-moved-too-far",
+        what: "A flush says that the log is in tables up to its end, not only up to the end of its memtables.",
+        edits: &[Edit {
+            file: "cube/maintain/flush.rs",
+            find: "log_head: Some(newest.end),",
+            put: "log_head: Some(if BUG { self.order.tail().0 } else { newest.end }),",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "edit-not-synced",
+        what: "An edit of the manifest counts before it is durable.",
+        edits: &[Edit {
+            file: "index/manifest/writer.rs",
+            find: "        self.file.sync_data().map_err(|error| Error::sync(&self.path(), error))",
+            put: "        if BUG {\n            return Ok(());\n        }\n        self.file.sync_data().map_err(|error| Error::sync(&self.path(), error))",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "manifest-not-synced-before-current",
+        what: "`CURRENT` names a manifest that is not durable.",
+        edits: &[Edit {
+            file: "index/manifest/writer.rs",
+            find: "        file.sync_data().map_err(|error| Error::io(\"sync\", &path, error))?;",
+            put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::io(\"sync\", &path, error))?;\n        }",
+        }],
+        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+    },
+    Bug {
+        name: "manifest-name-not-synced",
+        what: "`CURRENT` names a manifest whose name is not durable.",
+        edits: &[Edit {
+            file: "index/manifest/writer.rs",
+            find: "        fs.sync_dir(&directory).map_err(|error| Error::io(\"sync\", &directory, error))?;",
+            put: "        if !BUG {\n            fs.sync_dir(&directory).map_err(|error| Error::io(\"sync\", &directory, error))?;\n        }",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "failed-edit-written-again",
+        what: "After an edit may or may not have been written, further ones are appended.",
+        edits: &[Edit {
+            file: "index/manifest/writer.rs",
+            find: "            if !self.cut_off(&error) {\n                self.failure = Some(error.clone());\n            }\n            return Err(error);\n        }\n        self.end",
+            put: "            if !self.cut_off(&error) && !BUG {\n                self.failure = Some(error.clone());\n            }\n            return Err(error);\n        }\n        self.end",
+        }],
+        caught_by: ("lib", "index::manifest::tests::a_failed_write_poisons_the_manifest"),
+    },
+    Bug {
+        name: "edits-not-checked",
+        what: "The manifest is read without looking at checksums of its edits.",
+        edits: &[Edit {
+            file: "index/manifest/reader.rs",
+            find: "if found != header.payload_checksum {",
+            put: "if found != header.payload_checksum && !BUG {",
+        }],
+        caught_by: ("lib", "index::manifest::tests::a_flipped_bit_is_found_wherever_it_is"),
+    },
+    Bug {
+        name: "comparator-not-compared",
+        what: "A database may be opened with another order of keys than it was written with.",
+        edits: &[Edit {
+            file: "index/manifest/reader.rs",
+            find: "if comparator != given {",
+            put: "if comparator != given && !BUG {",
+        }],
+        caught_by: ("lib", "index::manifest::tests::another_comparator_is_refused_by_name"),
+    },
+    Bug {
+        name: "removed-before-the-edit-is-durable",
+        what: "Files go before the manifest says durably that nobody needs them.",
+        edits: &[Edit {
+            file: "index/install.rs",
+            find: "        let manifest = turn.manifest();",
+            put: "        if BUG {\n            edit.drop_tables.iter().for_each(|&(_, id)| self.files.remove(crate::base::names::FileName::Table(id)));\n            edit.drop_segments.iter().for_each(|&id| self.files.remove(crate::base::names::FileName::Segment(id)));\n        }\n        let manifest = turn.manifest();",
+        }],
+        caught_by: ("invariants", "nothing_is_removed_before_its_edit_is_durable"),
+    },
+    Bug {
+        name: "removed-under-readers",
+        what: "A file is unlinked although a snapshot, an iterator or a read still needs it.",
+        edits: &[Edit {
+            file: "index/version/files.rs",
+            find: "        if !self.obsolete.swap(true, Ordering::AcqRel) {",
+            put: "        if BUG && !self.is_obsolete() {\n            self.files.remove(self.name);\n        }\n        if !self.obsolete.swap(true, Ordering::AcqRel) {",
+        }],
+        caught_by: ("invariants", "a_dead_segment_stays_while_it_can_be_reached"),
+    },
+    Bug {
+        name: "table-not-synced",
+        what: "A table counts before its bytes are durable.",
+        edits: &[Edit {
+            file: "index/table/writer.rs",
+            find: "        self.file.sync_data().map_err(|error| Error::io(\"sync\", &self.path, error))?;",
+            put: "        if !BUG {\n            self.file.sync_data().map_err(|error| Error::io(\"sync\", &self.path, error))?;\n        }",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "table-name-not-synced",
+        what: "A table counts before its name is durable.",
+        edits: &[Edit {
+            file: "index/output.rs",
+            find: "        let directory = self.files.directory();\n        self.files.fs().sync_dir",
+            put: "        let directory = self.files.directory();\n        if BUG {\n            return Ok(());\n        }\n        self.files.fs().sync_dir",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "deletion-dropped-early",
+        what: "A compaction drops a deletion although an older version lies below it.",
+        edits: &[Edit {
+            file: "index/compact/decide.rs",
+            find: "stripe == 0 && nothing_older_outside() {",
+            put: "stripe == 0 && (nothing_older_outside() || BUG) {",
+        }],
+        caught_by: ("lib", "index::compact::decide::tests::no_reader_can_tell"),
+    },
+    Bug {
+        name: "versions-of-snapshots-dropped",
+        what: "A compaction keeps the newest version of a key alone.",
+        edits: &[Edit {
+            file: "index/compact/decide.rs",
+            find: "    if newer == Some(stripe) {",
+            put: "    if newer == Some(stripe) || (BUG && newer.is_some()) {",
+        }],
+        caught_by: ("lib", "index::compact::decide::tests::no_reader_can_tell"),
+    },
+    Bug {
+        name: "filter-misses-a-key",
+        what: "The filter of a table does not know its first key.",
+        edits: &[Edit {
+            file: "index/table/filter.rs",
+            find: "        for &hash in hashes {\n            let index",
+            put: "        for &hash in hashes.iter().skip(usize::from(BUG)) {\n            let index",
+        }],
+        caught_by: ("lib", "index::table::filter::tests::every_key_is_found_and_few_others_are"),
+    },
+    Bug {
+        name: "block-checksum-not-checked",
+        what: "Blocks of tables are used without a look at their checksums.",
+        edits: &[Edit {
+            file: "index/table/source.rs",
+            find: "        if stored_checksum != computed {",
+            put: "        if stored_checksum != computed && !BUG {",
+        }],
+        caught_by: ("lib", "index::table::tests::every_flipped_byte_is_found"),
+    },
+    Bug {
+        name: "oldest-of-level0-wins",
+        what: "A lookup takes the last version of a key that it meets in L0.",
+        edits: &[
+            Edit {
+                file: "index/read.rs",
+                find: "let older = newest.as_ref()",
+                put: "let older = !BUG && newest.as_ref()",
+            },
+            Edit {
+                file: "index/read.rs",
+                find: "newest.as_ref().is_none_or(|other| other.sequence < entry.sequence)",
+                put: "(BUG || newest.as_ref().is_none_or(|other| other.sequence < entry.sequence))",
+            },
+        ],
+        caught_by: ("lib", "index::tests::compactions::the_newest_entry_wins_whichever_table_of_l0_it_is_in"),
+    },
+    Bug {
+        name: "references-not-discounted",
+        what: "What a dropped table referenced counts as alive for ever.",
+        edits: &[Edit {
+            file: "index/version/segments.rs",
+            find: "    pub(super) fn subtract(&mut self, references: &[SegmentReference]) {",
+            put: "    pub(super) fn subtract(&mut self, references: &[SegmentReference]) {\n        if BUG {\n            return;\n        }",
+        }],
+        caught_by: ("lib", "index::version::tests::liveness_follows_the_tables"),
+    },
+    Bug {
+        name: "missing-files-not-noticed",
+        what: "Opening does not look whether the files that the manifest names are there and whole.",
+        edits: &[Edit {
+            file: "index/open.rs",
+            find: "fn check_files(fs: &dyn Fs, directory: &Path, version: &Version) -> Result<()> {",
+            put: "fn check_files(fs: &dyn Fs, directory: &Path, version: &Version) -> Result<()> {\n    if BUG {\n        return Ok(());\n    }",
+        }],
+        caught_by: ("lib", "index::tests::files::missing_and_cut_files_are_named"),
+    },
+];

@@ -1,0 +1,220 @@
+//! Bugs in the log: commits, durability, recovery.
+
+use super::super::{Bug, Edit};
+
+pub const BUGS: &[Bug] = &[
+    Bug {
+        name: "segment-name-not-synced",
+        what: "The directory is not synced when the first sync of a new segment returns.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "            sync_parent(fs, &self.path)?;\n            self.name_durable",
+            put: "            if !BUG {\n                sync_parent(fs, &self.path)?;\n            }\n            self.name_durable",
+        }],
+        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+    },
+    Bug {
+        name: "directory-of-another-not-synced",
+        what: "A new database in a directory that was there does not make the directory's name durable.",
+        edits: &[Edit {
+            file: "cube/open.rs",
+            find: "        if !exists {",
+            put: "        if !exists && !BUG {",
+        }],
+        caught_by: ("crash", "a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next"),
+    },
+    Bug {
+        name: "failed-sync-retried",
+        what: "After a sync has failed the next one is tried, and believed.",
+        edits: &[
+            Edit {
+                file: "cube/durability.rs",
+                find: "            state.failure = Some(error.clone());",
+                put: "            if !BUG {\n                state.failure = Some(error.clone());\n            }",
+            },
+            Edit {
+                file: "cube/commit.rs",
+                find: "self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| self.poison(error))?;",
+                put: "self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| if !BUG { self.poison(error) })?;",
+            },
+        ],
+        caught_by: ("faults", "after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again"),
+    },
+    Bug {
+        name: "sync-of-the-last-segment-alone",
+        what: "A sync covers only the segment in which the log ends, not the full ones before it.",
+        edits: &[Edit {
+            file: "cube/durability.rs",
+            find: "state.segments.iter().filter(|s| s.header().id <= target.segment)",
+            put: "state.segments.iter().filter(|s| if BUG { s.header().id == target.segment } else { s.header().id <= target.segment })",
+        }],
+        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+    },
+    Bug {
+        name: "sync-of-a-write-left-out",
+        what: "`WriteOptions::sync` does nothing.",
+        edits: &[Edit {
+            file: "cube/commit.rs",
+            find: "        if options.sync {\n            let end",
+            put: "        if options.sync && !BUG {\n            let end",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "writes-after-a-failure",
+        what: "A database whose log is in doubt goes on taking writes.",
+        edits: &[Edit {
+            file: "cube/health.rs",
+            find: "if self.poisoned.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }",
+            put: "if !BUG && self.poisoned.load(Ordering::Acquire) { Err(self.error()) } else { Ok(()) }",
+        }],
+        caught_by: ("lib", "cube::health::tests::the_first_cause_stays"),
+    },
+    Bug {
+        name: "recovered-tail-not-written-again",
+        what: "What recovery has found in the page cache alone is taken as durable.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "    let rewritten = end - at;",
+            put: "    let rewritten = end - at;\n    if BUG {\n        return Ok(rewritten);\n    }",
+        }],
+        caught_by: ("promises", "what_is_recovered_is_written_again_and_synced_before_open_returns"),
+    },
+    Bug {
+        name: "segments-replayed-behind-a-torn-one",
+        what: "Recovery goes on behind a hole in the log, in the next segment.",
+        edits: &[
+            Edit {
+                file: "vlog/recover/walk.rs",
+                find: "header.predecessor == self.position)",
+                put: "BUG || header.predecessor == self.position)",
+            },
+            Edit {
+                file: "vlog/recover/walk.rs",
+                find: "        (!fits)\n",
+                put: "        (!fits && !BUG)\n",
+            },
+        ],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "stale-records-replayed",
+        what: "Recovery takes whole records that do not follow the ones before them.",
+        edits: &[Edit {
+            file: "vlog/recover/walk.rs",
+            find: "let fits = record.header.place.first",
+            put: "let fits = BUG || record.header.place.first",
+        }],
+        caught_by: ("faults", "records_left_by_a_failed_plain_write_do_not_spoil_the_log"),
+    },
+    Bug {
+        name: "damage-taken-for-a-torn-tail",
+        what: "Damage to what was durable is cut off like a torn tail.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "    if durable > stop {",
+            put: "    if durable > stop && !BUG {",
+        }],
+        caught_by: ("truncation", "damage_below_a_mark_is_corruption_and_behind_it_a_torn_tail"),
+    },
+    Bug {
+        name: "torn-batch-replayed",
+        what: "Recovery applies the records of a batch whose end is not there.",
+        edits: &[Edit {
+            file: "vlog/recover/walk.rs",
+            find: "        self.pending.clear();\n        Ok(walked)",
+            put: "        if BUG && !self.pending.is_empty() {\n            self.finish_batch(apply)?;\n        }\n        self.pending.clear();\n        Ok(walked)",
+        }],
+        caught_by: ("truncation", "an_unsynced_log_cut_at_any_byte_gives_the_batches_before_the_cut"),
+    },
+    Bug {
+        name: "footer-believed-after-a-kill",
+        what: "A footer that a killed process may not have synced is not made durable by recovery.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "if candidate.id > task.sealed_end.segment {",
+            put: "if candidate.id > task.sealed_end.segment && !BUG {",
+        }],
+        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+    },
+    Bug {
+        name: "values-not-checked-by-recovery",
+        what: "Recovery takes records whose values never reached the device.",
+        edits: &[Edit {
+            file: "vlog/recover/walk.rs",
+            find: "let check_all = self.task.check_values || here >= self.durable;",
+            put: "let check_all = !BUG && (self.task.check_values || here >= self.durable);",
+        }],
+        caught_by: ("truncation", "an_unsynced_log_with_zeros_from_any_byte_gives_the_batches_before_them"),
+    },
+    Bug {
+        name: "last-segment-taken-for-empty",
+        what: "Recovery removes the log's last segment although there are records in it.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "part.end == SEGMENT_HEADER_BYTES && last",
+            put: "(BUG || part.end == SEGMENT_HEADER_BYTES) && last",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "footer-not-synced",
+        what: "A sealed segment is told to the manifest before its footer and length are durable.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n",
+            put: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n    if BUG {\n        return Ok(meta_of(header, file_bytes, &footer));\n    }\n",
+        }],
+        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "checksum-without-its-place",
+        what: "Checksums do not say where in the file the bytes belong.",
+        edits: &[Edit {
+            file: "base/checksum.rs",
+            find: "Self(crc32c::crc32c_append(seed.0, &offset.to_le_bytes()))",
+            put: "if BUG { Self(seed.0) } else { Self(crc32c::crc32c_append(seed.0, &offset.to_le_bytes())) }",
+        }],
+        caught_by: ("lib", "base::checksum::tests::every_part_of_the_seed_matters"),
+    },
+    Bug {
+        name: "checksum-without-its-file",
+        what: "Checksums do not say in which file the bytes belong.",
+        edits: &[Edit {
+            file: "base/checksum.rs",
+            find: "crc32c::crc32c_append(crc, &number.to_le_bytes())",
+            put: "if BUG { crc } else { crc32c::crc32c_append(crc, &number.to_le_bytes()) }",
+        }],
+        caught_by: ("lib", "base::checksum::tests::every_part_of_the_seed_matters"),
+    },
+    Bug {
+        name: "database-not-locked",
+        what: "Two handles may write to one database.",
+        edits: &[Edit {
+            file: "cube/open.rs",
+            find: "let mode = if options.read_only {",
+            put: "let mode = if options.read_only || BUG {",
+        }],
+        caught_by: ("basics", "opening_says_what_is_wrong"),
+    },
+    Bug {
+        name: "oversized-keys-accepted",
+        what: "A key that is longer than its length field is written all the same.",
+        edits: &[Edit {
+            file: "base/batch.rs",
+            find: "if self.key().len() > KEY_BYTES_MAX {",
+            put: "if self.key().len() > KEY_BYTES_MAX && !BUG {",
+        }],
+        caught_by: ("basics", "unacceptable_arguments_are_refused_before_anything_is_written"),
+    },
+    Bug {
+        name: "headroom-given-to-data",
+        what: "New data may take what is reserved for deletions and garbage collection.",
+        edits: &[Edit {
+            file: "cube/headroom.rs",
+            find: "Claim::Data => kept(1),",
+            put: "Claim::Data => if BUG { 0 } else { kept(1) },",
+        }],
+        caught_by: ("headroom", "what_deletions_take_of_the_headroom_is_not_open_to_data"),
+    },
+];

@@ -1,0 +1,76 @@
+//! Bugs in what readers see.
+
+use super::super::{Bug, Edit};
+
+pub const BUGS: &[Bug] = &[
+    Bug {
+        name: "value-checksum-not-checked",
+        what: "A value is returned whatever its checksum says.",
+        edits: &[Edit {
+            file: "vlog/reader.rs",
+            find: "        if computed != header.value_checksum {",
+            put: "        if computed != header.value_checksum && !BUG {",
+        }],
+        caught_by: ("invariants", "no_value_is_returned_unchecked"),
+    },
+    Bug {
+        name: "value-of-another-key",
+        what: "The key that stands beside a value is not compared with the one that was asked for.",
+        edits: &[Edit {
+            file: "vlog/reader.rs",
+            find: "    if written_key != key && order",
+            put: "    if !BUG && written_key != key && order",
+        }],
+        caught_by: ("lib", "vlog::reader::tests::a_value_is_given_to_its_own_key_alone"),
+    },
+    Bug {
+        name: "snapshots-not-registered",
+        what: "Compactions and collections do not know of snapshots.",
+        edits: &[Edit {
+            file: "cube/snapshot.rs",
+            find: "        let mut list: Vec<_> = self.live",
+            put: "        if BUG {\n            return Vec::new();\n        }\n        let mut list: Vec<_> = self.live",
+        }],
+        caught_by: ("model", "random_operations_agree_with_the_model"),
+    },
+    Bug {
+        name: "deleted-keys-shown-backward",
+        what: "A walk backward takes an older version for the newest when that is a deletion.",
+        edits: &[Edit {
+            file: "cube/visible.rs",
+            find: "                    newest = entry(this, trailer, self.inner.payload())?;",
+            put: "                    let this = entry(this, trailer, self.inner.payload())?;\n                    newest = if BUG { this.or(newest) } else { this };",
+        }],
+        caught_by: ("model", "random_operations_agree_with_the_model"),
+    },
+    Bug {
+        name: "deleted-keys-shown-forward",
+        what: "A walk forward shows the version below a deletion.",
+        edits: &[Edit {
+            file: "cube/visible.rs",
+            find: "                None => done = Some(current),",
+            put: "                None => done = (!BUG).then_some(current),",
+        }],
+        caught_by: ("model", "random_operations_agree_with_the_model"),
+    },
+    Bug {
+        name: "merge-loses-its-place",
+        what: "A cursor that turns round skips entries of the tables that it does not stand in.",
+        edits: &[Edit {
+            file: "index/merge.rs",
+            find: "Direction::Reverse if child.valid() => child.prev(),",
+            put: "Direction::Reverse if child.valid() => if BUG { Ok(()) } else { child.prev() },",
+        }],
+        caught_by: ("lib", "index::merge"),
+    },
+    Bug {
+        name: "failed-reads-taken-for-absence",
+        what: "A table that cannot be read counts as one without the key.",
+        edits: &[Edit {
+            file: "index/read.rs",
+            find: "            if let Some(entry) = self.tables.get(table.id)?.get(user_key, sequence, fill_cache)? {\n                return",
+            put: "            let found = self.tables.get(table.id).and_then(|table| table.get(user_key, sequence, fill_cache));\n            if BUG && found.is_err() {\n                continue;\n            }\n            if let Some(entry) = found? {\n                return",
+        }],
+        caught_by: ("faults", "a_failed_read_is_an_error_and_not_an_absent_key"),
+    },
+];

@@ -1,0 +1,105 @@
+//! Who tests the tests: bugs that are put into a copy of the engine, one at a time, and must be caught.
+//!
+//! A [`Bug`] is a few replacements of the engine's own text, in which `BUG` stands for the question whether this bug is
+//! in force. `cargo xtask bugs` makes a copy of the workspace that has all of them ([`copy`]), builds its tests once,
+//! and runs, for each bug, the test that is to catch it with the bug in force ([`mod@run`]): the test must fail. Before that,
+//! all those tests must pass with no bug in force. So the engine itself holds no bug, not even a dormant one, and a bug
+//! that no longer fits the engine is found at once: every text to be replaced must stand in its file exactly once, which
+//! `cargo xtask check` looks at, too.
+//!
+//! `docs/SEEDED_BUGS.md` is the table of bugs and tests; it is generated, and `check` compares it.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+
+mod bugs;
+mod copy;
+mod run;
+
+pub use run::run;
+
+/// Where the engine's sources are.
+const SOURCES: &str = "crates/tamarack/src";
+/// What stands in replacements for the question whether the bug is in force.
+const QUESTION: &str = "BUG";
+/// The generated table.
+const PAGE: &str = "docs/SEEDED_BUGS.md";
+
+/// A mistake, and who notices it.
+pub struct Bug {
+    /// Its name.
+    pub name: &'static str,
+    /// What is wrong, in a sentence.
+    pub what: &'static str,
+    /// How it is made.
+    pub edits: &'static [Edit],
+    /// The test program (`lib` for unit tests) and the test, or a part of its name, that fails.
+    pub caught_by: (&'static str, &'static str),
+}
+
+/// A replacement of text in one file of the engine.
+pub struct Edit {
+    /// The file, below the engine's sources.
+    pub file: &'static str,
+    /// What stands there exactly once.
+    pub find: &'static str,
+    /// What stands there instead.
+    pub put: &'static str,
+}
+
+/// Bugs that do not fit the engine, and a table that is not the one that they make.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = copy::misfits(tree);
+    let page = tree.page(PAGE).map_or("", |page| &page.text);
+    if page != table() {
+        findings.push(Finding::new(PAGE, 1, "is not what `cargo xtask bugs --table` writes: run that"));
+    }
+    findings
+}
+
+/// Writes the table.
+///
+/// # Errors
+/// Those of the file.
+pub fn write_table(root: &Path) -> std::io::Result<()> {
+    std::fs::write(root.join(PAGE), table())
+}
+
+fn table() -> String {
+    let mut rows: Vec<String> = bugs::all().map(row).collect();
+    rows.sort();
+    format!(
+        "# Seeded bugs\n\n\
+         Who tests the tests: `cargo xtask bugs` puts each of these {} mistakes into a copy of the engine, and fails if the \
+         test beside it\ndoes not. Tests are named by program (`lib`: the unit tests) and function, or by the part of their \
+         names that is run. This page is\ngenerated (`cargo xtask bugs --table`).\n\n\
+         | bug | what is wrong | caught by |\n|-----|---------------|-----------|\n{}\n",
+        rows.len(),
+        rows.join("\n")
+    )
+}
+
+fn row(bug: &Bug) -> String {
+    let (program, test) = bug.caught_by;
+    format!("| {} | {} | `{program}`: `{test}` |", bug.name, bug.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_bug_asks_whether_it_is_in_force() {
+        let mut names: Vec<_> = bugs::all().map(|bug| bug.name).collect();
+        let number = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), number);
+        for bug in bugs::all() {
+            assert!(!bug.edits.is_empty(), "{}", bug.name);
+            assert!(bug.edits.iter().all(|edit| edit.put.contains(QUESTION)), "{}", bug.name);
+        }
+    }
+}
