@@ -4,7 +4,7 @@
 //! Programs are built with optimisation. The first seed is drawn from the clock and printed, so that a whole run can be
 //! repeated; a failure shows what the program has said, which includes the command that replays it, and ends the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
@@ -18,8 +18,8 @@ use crate::with_rustflags;
 struct Suite {
     /// Its name.
     program: &'static str,
-    /// Which of its tests.
-    test: &'static str,
+    /// Which of its tests: those whose names contain one of these.
+    tests: &'static [&'static str],
     /// Whether it runs under shuttle.
     shuttle: bool,
     /// Seeds for a round.
@@ -31,43 +31,43 @@ struct Suite {
 const SUITES: &[Suite] = &[
     Suite {
         program: "torture",
-        test: "nothing",
+        tests: &["nothing"],
         shuttle: false,
         seeds: 4,
         unit: "databases, 50,000 steps with kills each",
     },
-    Suite { program: "kill", test: "every", shuttle: false, seeds: 500, unit: "killed processes" },
+    Suite { program: "kill", tests: &["every"], shuttle: false, seeds: 500, unit: "killed processes" },
     Suite {
         program: "crash",
-        test: "crashes",
+        tests: &["crashes"],
         shuttle: false,
         seeds: 500,
         unit: "databases, 8 losses of power each",
     },
     Suite {
         program: "crash_states",
-        test: "every",
+        tests: &["every"],
         shuttle: false,
         seeds: 60,
         unit: "scenarios, every state after a loss of power each",
     },
     Suite {
-        program: "simulation",
-        test: "whatever",
-        shuttle: false,
-        seeds: 5000,
-        unit: "lives in which anything goes wrong",
-    },
-    Suite {
         program: "gc_races",
-        test: "everything",
+        tests: &["everything"],
         shuttle: false,
         seeds: 8,
         unit: "databases with many threads",
     },
     Suite {
         program: "shuttle",
-        test: "shuttle",
+        tests: &["shuttle_simulation"],
+        shuttle: true,
+        seeds: 5000,
+        unit: "lives in which anything goes wrong",
+    },
+    Suite {
+        program: "shuttle",
+        tests: &["shuttle_collect", "shuttle_punch"],
         shuttle: true,
         seeds: 200,
         unit: "schedules of each scenario",
@@ -108,11 +108,11 @@ pub fn run(root: &Path, hours: f64, first: Option<u64>) -> io::Result<ExitCode> 
                 report(&done, started.elapsed());
                 return Ok(ExitCode::FAILURE);
             }
-            let sum = done.entry(suite.program).or_default();
+            let sum = done.entry(suite.unit).or_default();
             sum.seeds += suite.seeds;
             sum.seconds += begun.elapsed().as_secs_f64();
             let minutes = started.elapsed().as_secs() / 60;
-            println!("{minutes:>4} min  {}: {} from {seed} on", suite.program, suite.seeds);
+            println!("{minutes:>4} min  {}: {} {}, from {seed} on", suite.program, suite.seeds, suite.unit);
         }
     }
     unreachable!("rounds do not end by themselves")
@@ -120,7 +120,9 @@ pub fn run(root: &Path, hours: f64, first: Option<u64>) -> io::Result<ExitCode> 
 
 fn build(root: &Path) -> io::Result<Programs> {
     let names = |shuttle| -> Vec<&str> {
-        SUITES.iter().filter(|suite| suite.shuttle == shuttle).map(|suite| suite.program).collect()
+        let names: BTreeSet<_> =
+            SUITES.iter().filter(|suite| suite.shuttle == shuttle).map(|suite| suite.program).collect();
+        names.into_iter().collect()
     };
     let arguments = ["test", "--release", "-p", "tamarack", "--locked"];
     let mut programs = programs::build(&mut cargo(root, &arguments), root, &names(false))?;
@@ -134,7 +136,7 @@ fn build(root: &Path) -> io::Result<Programs> {
 /// Runs the seeds of a round. Programs end themselves when they hang.
 fn look(programs: &Programs, suite: &Suite, seed: u64) -> io::Result<Output> {
     let mut command = Command::new(&programs[suite.program]);
-    command.args([suite.test, "--nocapture"]);
+    command.args(suite.tests).arg("--nocapture");
     command.envs([("TAMARACK_SEED", seed.to_string()), ("TAMARACK_SEEDS", suite.seeds.to_string())]);
     command.output()
 }
@@ -142,7 +144,7 @@ fn look(programs: &Programs, suite: &Suite, seed: u64) -> io::Result<Output> {
 fn report(done: &BTreeMap<&str, Done>, elapsed: Duration) {
     println!("\n{:.2} hours", elapsed.as_secs_f64() / 3600.0);
     for suite in SUITES {
-        if let Some(Done { seeds, seconds }) = done.get(suite.program) {
+        if let Some(Done { seeds, seconds }) = done.get(suite.unit) {
             println!("{:>10}  {seeds} {} ({seconds:.0} s)", suite.program, suite.unit);
         }
     }

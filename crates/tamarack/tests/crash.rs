@@ -18,7 +18,7 @@ use common::garbage::{Content, walk};
 use common::time::unwatched;
 use common::writer::{KEYS, Writer, acknowledged, durable};
 use common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment, tiny};
-use tamarack::testing::{SimDisk, SimOptions};
+use tamarack::testing::{DiskFault, SimDisk, SimOptions};
 use tamarack::{CheckLevel, Db, GcGoal, GcPolicy, IterOptions, LogMode, Options, WriteOptions};
 
 fn options() -> Options {
@@ -135,6 +135,53 @@ fn a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next() {
             );
         }
         assert!(kills > 5);
+    }
+}
+
+/// Writes until something fails, and closes. Returns how many writes were acknowledged.
+fn write_and_close(disk: &SimDisk, options: &Options) -> tamarack::Result<usize> {
+    let db = Db::open_with_env("/db", options.clone(), &unwatched(disk.env()))?;
+    let mut acknowledged = 0;
+    for number in 0..3 * KEYS {
+        let sync = WriteOptions { sync: number % 8 == 7 };
+        if db.put_with(format!("{number:03}").as_bytes(), &vec![7; 120 + number * 37 % 250], &sync).is_err() {
+            break;
+        }
+        acknowledged += 1;
+    }
+    // Where that fails the log has everything nevertheless.
+    drop(db.close());
+    Ok(acknowledged)
+}
+
+/// The system takes for durable what a failed sync has not brought to the disk: the next open must not.
+#[test]
+fn what_is_recovered_after_a_failed_sync_is_durable_whichever_failed() {
+    for log_mode in [LogMode::Auto, LogMode::Plain] {
+        let options = Options { log_mode, ..options() };
+        let mut failed = 0;
+        for at in 0.. {
+            let disk = SimDisk::new(&SimOptions { seed: at, block_bytes: 512, ..SimOptions::default() });
+            disk.inject(DiskFault::SyncFails, at, at);
+            let acknowledged = write_and_close(&disk, &options).unwrap_or(0);
+            if disk.struck() == 0 {
+                break;
+            }
+            failed += 1;
+            let (what, killed) = (format!("{log_mode:?}, a sync fails after change {at}"), disk.kill());
+            let db = open(&killed, &options, &what);
+            let found = content(&db, &what);
+            assert!(found.len() >= acknowledged, "{what}: {} of {acknowledged}", found.len());
+            for flushed in [false, true] {
+                if flushed {
+                    db.flush().unwrap();
+                }
+                let what = format!("{what}, then a loss of power (flushed: {flushed})");
+                let later = content(&open(&killed.crash_to_durable(), &options, &what), &what);
+                assert!(later == found, "{what}: what was recovered was not durable");
+            }
+        }
+        assert!(failed > 50, "hardly any sync has failed");
     }
 }
 

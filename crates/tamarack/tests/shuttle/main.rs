@@ -23,4 +23,5 @@ mod coverage;
 mod roles;
 mod scenarios;
 mod schedule;
+mod simulation;
 mod world;

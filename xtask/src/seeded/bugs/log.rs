@@ -24,6 +24,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("crash", "a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next"),
     },
     Bug {
+        name: "length-of-a-segment-not-durable",
+        what: "Recovery takes the length of a segment for durable whose sealing has failed at its last sync.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "    file.set_len(footer.records_end).map_err",
+            put: "    file.set_len(if BUG { candidate.len } else { footer.records_end }).map_err",
+        }],
+        caught_by: ("crash", "what_is_recovered_after_a_failed_sync_is_durable_whichever_failed"),
+    },
+    Bug {
         name: "failed-sync-retried",
         what: "After a sync has failed the next one is tried, and believed.",
         edits: &[

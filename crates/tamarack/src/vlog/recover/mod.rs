@@ -228,11 +228,14 @@ fn mend(
     Ok((segments, tail))
 }
 
-/// Writes the footer of a segment once more, in place, and makes file and name durable. For one that the manifest does
-/// not know: who sealed it may have ended before the footer was synced. Its records were synced before there was one.
+/// Writes the footer of a segment once more, and makes file and name durable. For one that the manifest does not know: who
+/// sealed it may have ended before the footer was synced, or that sync has failed, and then the system may take footer
+/// and length for durable although they are not. Its records were synced before there was one.
 fn seal_again(task: &Task<'_>, candidate: &Candidate, header: &SegmentHeader, footer: &Footer) -> Result<()> {
     let path = &candidate.path;
     let file = task.fs.open_write(path).map_err(|error| Error::io("open", path, error))?;
+    // So that the length is changed, too.
+    file.set_len(footer.records_end).map_err(|error| Error::io("cut", path, error))?;
     file.write_at(&footer.encode(header.seed()), footer.records_end)
         .map_err(|error| Error::io("write the footer of", path, error))?;
     file.sync_data().map_err(|error| Error::sync(path, error))?;

@@ -34,6 +34,8 @@ pub struct Tally {
     damage_harmless: u64,
     /// Opens that found less than the device had confirmed.
     older: u64,
+    /// A digest of all calls to the file system, and of what they wrote.
+    pub trace: u64,
 }
 
 impl Tally {
@@ -48,6 +50,7 @@ impl Tally {
         self.damage_found += other.damage_found;
         self.damage_harmless += other.damage_harmless;
         self.older += other.older;
+        self.trace ^= other.trace;
     }
 
     /// Whether everything has happened.
@@ -58,7 +61,7 @@ impl Tally {
 }
 
 /// One life.
-pub struct Simulation {
+pub struct Life {
     seed: u64,
     random: Random,
     character: Character,
@@ -75,7 +78,7 @@ pub struct Simulation {
 /// Why a life does not go on.
 struct Ended;
 
-impl Simulation {
+impl Life {
     /// The life that belongs to `seed`.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -86,8 +89,8 @@ impl Simulation {
         Self { seed, random, character, disk, env, faults, history, lied: false, what: String::new(), tally }
     }
 
-    /// Lives it.
-    pub fn run(mut self) -> Tally {
+    /// Leads it.
+    pub fn lead(mut self) -> Tally {
         let ended = (0..ROUNDS).any(|round| {
             self.what = format!("seed {}, round {round}", self.seed);
             self.round().is_err()
@@ -329,6 +332,7 @@ impl Simulation {
     fn lose_process_or_power(&mut self) {
         self.tally.faults += self.struck();
         self.lied |= self.character.trouble == Trouble::Lies && self.disk.struck() > 0;
+        self.tally.trace = self.tally.trace.rotate_left(1) ^ self.disk.trace();
         let planned = self.disk.take_killed().filter(|_| self.random.one_in(2));
         let killed = planned.unwrap_or_else(|| self.disk.kill());
         self.disk = if self.random.one_in(2) {
