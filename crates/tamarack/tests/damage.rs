@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::{Random, copy_directory, fast_directory, file_names, open, tiny};
-use tamarack::{Codec, Db, Error, ErrorKind, IterOptions, Options, ReadOptions};
+use tamarack::{CheckLevel, Codec, Db, Error, ErrorKind, IterOptions, Options, ReadOptions};
 
 struct Golden {
     root: tempfile::TempDir,
@@ -179,6 +179,57 @@ fn a_missing_or_cut_file_is_named() {
                 let outcome = golden.try_all(&path, &name, &options, &what);
                 assert!(outcome.errors > 0 || name.starts_with("MANIFEST"), "{what}: it opens");
             }
+        }
+    }
+}
+
+#[test]
+fn each_level_of_a_check_finds_what_those_below_do_not_look_at() {
+    const KEY: &[u8] = b"key of the log";
+    const VALUE: &[u8] = b"a value that is longer than what tables hold themselves";
+    const INLINE: &[u8] = b"a short value";
+    let root = fast_directory();
+    let (original, path) = (root.path().join("db"), root.path().join("damaged"));
+    let options = Options { block_codec: Codec::None, value_codec: Codec::None, ..options() };
+    let db = open(&original, &options).unwrap();
+    db.put(KEY, VALUE).unwrap();
+    db.put(b"another", INLINE).unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let (vlog, table) = (".vlog", ".table");
+    let damages = [
+        (table, None, CheckLevel::Structure),
+        (vlog, None, CheckLevel::Structure),
+        (table, Some(INLINE), CheckLevel::Checksums),
+        (vlog, Some(KEY), CheckLevel::Liveness),
+        (vlog, Some(VALUE), CheckLevel::Values),
+    ];
+    for (kind, within, found_by) in damages {
+        copy_directory(&original, &path);
+        let name = file_names(&path).into_iter().find(|name| name.ends_with(kind)).unwrap();
+        let mut bytes = std::fs::read(path.join(&name)).unwrap();
+        match within {
+            Some(part) => {
+                let at = bytes.windows(part.len()).position(|window| window == part).unwrap();
+                bytes[at + 2] ^= 1;
+            }
+            None => bytes.push(0),
+        }
+        std::fs::write(path.join(&name), &bytes).unwrap();
+        let what = format!("{name}: {:?}", within.map(<[u8]>::escape_ascii).map(|part| part.to_string()));
+        let opened = open(&path, &Options { read_only: true, ..options.clone() });
+        let db = match opened {
+            Err(error) => {
+                assert!(found_by == CheckLevel::Structure, "{what}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+                continue;
+            }
+            Ok(db) => db,
+        };
+        for level in [CheckLevel::Structure, CheckLevel::Checksums, CheckLevel::Liveness, CheckLevel::Values]
+        {
+            let report = db.check(level);
+            assert_eq!(report.is_clean(), level < found_by, "{what}: {level:?}: {:?}", report.problems);
         }
     }
 }

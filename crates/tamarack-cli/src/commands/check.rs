@@ -16,9 +16,11 @@ use crate::progress::{Progress, Unit};
 enum Level {
     /// Files, sizes and the relations between them
     Structure,
-    /// Also every block of every table
-    #[default]
+    /// Also every block of every table, and the footer of every segment
     Checksums,
+    /// Also what is alive: each pointer leads to a record, each record's header and key are right
+    #[default]
+    Liveness,
     /// Also every value in the log
     Values,
 }
@@ -43,6 +45,7 @@ impl Check {
         let report = db.check(match self.level {
             Level::Structure => CheckLevel::Structure,
             Level::Checksums => CheckLevel::Checksums,
+            Level::Liveness => CheckLevel::Liveness,
             Level::Values => CheckLevel::Values,
         });
         drop(progress);

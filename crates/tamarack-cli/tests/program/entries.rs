@@ -110,7 +110,7 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
     ] {
         assert!(stats.get(field).is_some(), "{field} is missing in {stats}");
     }
-    for level in ["structure", "checksums", "values"] {
+    for level in ["structure", "checksums", "liveness", "values"] {
         let report = world.ok(&["check", "db", "--level", level, "--json"]).json();
         assert_eq!((&report["clean"], &report["problems"]), (&json!(true), &json!([])), "{report}");
     }

@@ -21,10 +21,12 @@ use crate::vlog::scan::{End, Scanner, Values};
 pub enum CheckLevel {
     /// Every file is there, has its length and its header, and the manifest's counts agree with one another.
     Structure,
-    /// Also every byte of every table, the header and key of every record of the log, and that each pointer
-    /// leads to a record.
-    #[default]
+    /// Also every byte of every table, what tables keep about their entries, and the footer of every sealed segment.
     Checksums,
+    /// Also what is alive: every pointer leads to a record, those that were left behind are hidden from every reader, and
+    /// the header and key of every record of the log are right.
+    #[default]
+    Liveness,
     /// Also every value.
     Values,
 }
@@ -34,7 +36,7 @@ pub enum CheckLevel {
 /// ```
 /// # let directory = tempfile::tempdir()?;
 /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
-/// let report = db.check(tamarack::CheckLevel::Checksums);
+/// let report = db.check(tamarack::CheckLevel::Liveness);
 /// for problem in &report.problems {
 ///     eprintln!("{problem}");
 /// }
@@ -123,6 +125,9 @@ impl Cube {
             if let Some(verified) = report.note(table.verify()) {
                 report.entries += verified.entries;
                 report.bytes_read += verified.bytes;
+            }
+            if level < CheckLevel::Liveness {
+                continue;
             }
             let sets = table.references().and_then(Iterator::collect::<Result<Vec<_>>>);
             for (segment, offsets) in report.note(sets).unwrap_or_default() {
@@ -280,7 +285,7 @@ impl Cube {
     ) -> Result<()> {
         let segment = self.reader.segment(id)?;
         read_header(segment.file(), segment.path(), self.id, id)?;
-        if level == CheckLevel::Structure {
+        if level < CheckLevel::Liveness {
             return Ok(());
         }
         let values = if level == CheckLevel::Values { Values::Check } else { Values::Skip };

@@ -1,6 +1,7 @@
 //! A repair that is killed, or loses power, at any of its changes can be done again with the same result.
 
-use tamarack::testing::SimDisk;
+use tamarack::ErrorKind;
+use tamarack::testing::{EIO, ENOSPC, Fault, FaultEnv, SimDisk};
 
 use crate::common::{PATIENCE_SECONDS, Watchdog};
 use crate::golden::{Golden, assert_lives, names, path, read, repair};
@@ -65,6 +66,40 @@ fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
                 }
             }
         }
+    }
+}
+
+/// A call that fails is no evidence of damage: the repair ends with its error, and comes to the same once calls succeed.
+#[test]
+fn every_call_of_a_repair_may_fail() {
+    let golden = Golden::new(false);
+    for (damage, disk) in damages(&golden) {
+        let whole = disk.kill();
+        let report = repair(&whole.env()).unwrap();
+        let expected = state(&whole);
+        let mut refused = 0;
+        for nth in 1.. {
+            let (errno, kind) = [(EIO, ErrorKind::Io), (ENOSPC, ErrorKind::NoSpace)][nth as usize % 2];
+            let what = format!("{damage}, call {nth} fails with {kind}");
+            let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
+            let disk = disk.kill();
+            let (env, faults) = FaultEnv::new(disk.env());
+            faults.inject(Fault::on_any().nth(nth).errno(errno));
+            let outcome = repair(&env);
+            if faults.triggered() == 0 {
+                break;
+            }
+            if let Err(error) = outcome {
+                refused += 1;
+                assert!([ErrorKind::Io, kind].contains(&error.kind()), "{what}: {error}");
+            }
+            assert_eq!(disk.open_handles(), 0, "{what}: open files");
+            let again = repair(&disk.env()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let told = if again.is_clean() { &report } else { &again };
+            assert!(state(&disk) == expected, "{what}: another result: {again}");
+            golden.assert_told(&disk.env(), told, &what);
+        }
+        assert!(refused > 30, "{damage}: hardly any call has failed");
     }
 }
 
