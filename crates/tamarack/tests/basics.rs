@@ -8,8 +8,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tamarack::{
-    Bytewise, Codec, Comparator, Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch,
-    WriteOptions,
+    Bytewise, Codec, Comparator, Db, ErrorKind, GcGoal, IterOptions, LogMode, Options, ReadOptions,
+    WriteBatch, WriteOptions,
 };
 
 fn small() -> Options {
@@ -91,6 +91,9 @@ fn unacceptable_arguments_are_refused_before_anything_is_written() {
     let long = vec![0; tamarack::KEY_BYTES_MAX + 1];
     assert_eq!(db.put(&long, b"").unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(db.delete(&long).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    // Nobody touches these zeros, so they take no memory.
+    let longer = vec![0; usize::try_from(tamarack::VALUE_BYTES_MAX).unwrap() + 1];
+    assert_eq!(db.put(b"key", &longer).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(db.stats().log_bytes_written, before);
     db.put(&long[1..], b"the longest key").unwrap();
     assert_eq!(db.get(&long[1..]).unwrap().unwrap(), b"the longest key");
@@ -98,6 +101,31 @@ fn unacceptable_arguments_are_refused_before_anything_is_written() {
     assert_eq!(iter.next().unwrap_err().kind(), ErrorKind::InvalidArgument);
     iter.seek_to_first().unwrap();
     assert_eq!(iter.value().unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+#[ignore = "takes 13 GiB of memory and 9 GB of disk space"]
+fn the_longest_value_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut value = vec![0; usize::try_from(tamarack::VALUE_BYTES_MAX).unwrap()];
+    for (number, chunk) in value.chunks_mut(4096).enumerate() {
+        chunk[0] = number as u8;
+        chunk[chunk.len() - 1] = (number >> 8) as u8;
+    }
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    db.put(b"garbage", &value[..1 << 20]).unwrap();
+    db.put(b"longest", &value).unwrap();
+    db.delete(b"garbage").unwrap();
+    assert!(db.get(b"longest").unwrap().unwrap() == value);
+    db.close().unwrap();
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    db.flush().unwrap();
+    assert!(db.get(b"longest").unwrap().unwrap() == value);
+    db.delete(b"longest").unwrap();
+    db.compact_range(None, None).unwrap();
+    db.gc(GcGoal::Until(1.0)).unwrap();
+    assert!(db.check(tamarack::CheckLevel::Values).is_clean());
+    assert!(db.stats().disk_bytes < 1 << 30, "{:?}", db.stats());
 }
 
 #[test]

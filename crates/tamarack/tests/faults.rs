@@ -330,3 +330,35 @@ fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
         assert!(!found.keys().any(|key| key.starts_with(b"fail")), "{what}");
     }
 }
+
+#[test]
+fn without_space_for_a_new_manifest_the_old_one_goes_on() {
+    for (call, path) in
+        [(Call::Create, "MANIFEST-000002"), (Call::Write, "MANIFEST-000002"), (Call::Write, "CURRENT.tmp")]
+    {
+        let what = format!("{call:?} of {path}");
+        let place = Place::new(Options { log_mode: LogMode::Plain, ..tiny() });
+        let db = place.open();
+        place.faults.inject(Fault::on(call).path_ending(path).errno(ENOSPC).for_ever());
+        let mut ledger = Ledger::default();
+        let flush_often = |ledger: &mut Ledger| {
+            for _ in 0..40 {
+                ledger.write(&db, false).unwrap();
+                db.flush().unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        };
+        flush_often(&mut ledger);
+        assert!(place.faults.triggered() > 0, "{what}: never");
+        let killed = place.beside("killed");
+        copy_directory(&place.path(), &killed);
+        ledger.assert_reads(&open(&killed, &tiny()).unwrap(), &what);
+        place.faults.heal();
+        let renamed = place.faults.count_of(Call::Rename, "CURRENT");
+        flush_often(&mut ledger);
+        assert!(place.faults.count_of(Call::Rename, "CURRENT") > renamed, "{what}: it stays too long");
+        db.close().unwrap();
+        let db = place.open();
+        ledger.assert_reads(&db, &what);
+        assert_clean(&db);
+    }
+}

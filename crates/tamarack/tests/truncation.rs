@@ -287,3 +287,31 @@ fn segments_behind_a_torn_one_are_not_replayed() {
         assert_recovers(&damaged, &options, state, &what);
     }
 }
+
+#[test]
+fn a_batch_of_a_million_operations_is_there_as_a_whole_or_not_at_all() {
+    const OPERATIONS: u32 = 1_000_000;
+    let directory = fast_directory();
+    let [path, whole, cut] = ["db", "whole", "cut"].map(|name| directory.path().join(name));
+    // Nothing is flushed.
+    let options = Options { memtable_bytes: 512 << 20, recovery_log_max: 1 << 30, ..big() };
+    let db = open(&path, &options).unwrap();
+    db.put(b"before", b"value").unwrap();
+    let mut batch = WriteBatch::new();
+    (0..OPERATIONS).for_each(|number| batch.put(&number.to_be_bytes(), b"v").unwrap());
+    db.write(&batch, &WriteOptions::default()).unwrap();
+    for copy in [&whole, &cut] {
+        copy_directory(&path, copy);
+    }
+    let recovered = open(&whole, &options).unwrap();
+    assert_eq!(content(&recovered).len(), OPERATIONS as usize + 1);
+    let bytes_of = |name: &String| std::fs::metadata(cut.join(name)).unwrap().len();
+    let log = cut.join(file_names(&cut).into_iter().max_by_key(bytes_of).unwrap());
+    let bytes = std::fs::read(&log).unwrap();
+    // Behind it may stand the footer of a full segment.
+    let last = (OPERATIONS - 1).to_be_bytes();
+    let end = bytes.windows(4).rposition(|window| window == last).unwrap();
+    std::fs::write(&log, &bytes[..end]).unwrap();
+    let recovered = open(&cut, &options).unwrap();
+    assert_eq!(content(&recovered).into_keys().collect::<Vec<_>>(), [b"before"]);
+}

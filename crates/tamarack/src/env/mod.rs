@@ -230,20 +230,28 @@ pub fn remove_if_there(fs: &dyn Fs, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces the file at `path` atomically and durably: a temporary file beside it is written and synced, renamed
-/// over it, and the directory synced.
-pub fn replace_file(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = PathBuf::from(path).into_os_string();
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    if fs.exists(&temporary)? {
-        fs.remove_file(&temporary)?;
-    }
-    let file = fs.create_new(&temporary)?;
+/// Writes what is to be the file at `path` into a temporary file beside it, and syncs that. The file at `path` stays as it
+/// is, also after an error.
+pub fn write_aside(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let aside = aside(path);
+    remove_if_there(fs, &aside)?;
+    let file = fs.create_new(&aside)?;
     file.write_at(bytes, 0)?;
-    file.sync_data()?;
-    fs.rename(&temporary, path)?;
+    file.sync_data()
+}
+
+/// Replaces the file at `path` by what was written aside for it, atomically and durably. After an error nobody knows which of the two
+/// a crash would leave.
+pub fn put_in_place(fs: &dyn Fs, path: &Path) -> io::Result<()> {
+    fs.rename(&aside(path), path)?;
     fs.sync_dir(directory_of(path))
+}
+
+/// The temporary file beside `path`.
+pub fn aside(path: &Path) -> PathBuf {
+    let mut name = PathBuf::from(path).into_os_string();
+    name.push(".tmp");
+    PathBuf::from(name)
 }
 
 /// The directory that holds `path`; the working directory for a bare file name.

@@ -123,9 +123,9 @@ impl Index {
             }
         };
         let manifest = turn.manifest();
-        if manifest.is_too_long(self.options.manifest_bytes_max) {
-            manifest.rotate(&next.snapshot(self.cube))?;
-        } else {
+        let too_long = manifest.is_too_long(self.options.manifest_bytes_max);
+        let rotated = too_long && manifest.rotate(&next.snapshot(self.cube))?;
+        if !rotated {
             manifest.append(&edit)?;
         }
         self.current.store(next.clone());

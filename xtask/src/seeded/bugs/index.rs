@@ -38,8 +38,8 @@ pub const BUGS: &[Bug] = &[
         what: "`CURRENT` names a manifest that is not durable.",
         edits: &[Edit {
             file: "index/manifest/writer.rs",
-            find: "        file.sync_data().map_err(|error| Error::io(\"sync\", &path, error))?;",
-            put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::io(\"sync\", &path, error))?;\n        }",
+            find: "        file.sync_data().map_err(|error| Error::sync(&path, error))?;",
+            put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::sync(&path, error))?;\n        }",
         }],
         caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
@@ -48,8 +48,8 @@ pub const BUGS: &[Bug] = &[
         what: "`CURRENT` names a manifest whose name is not durable.",
         edits: &[Edit {
             file: "index/manifest/writer.rs",
-            find: "        fs.sync_dir(&directory).map_err(|error| Error::io(\"sync\", &directory, error))?;",
-            put: "        if !BUG {\n            fs.sync_dir(&directory).map_err(|error| Error::io(\"sync\", &directory, error))?;\n        }",
+            find: "        fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;",
+            put: "        if !BUG {\n            fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;\n        }",
         }],
         caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
     },

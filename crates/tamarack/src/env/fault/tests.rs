@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::env::posix::posix_env;
-use crate::env::{File, Fs, read_file, replace_file};
+use crate::env::{File, Fs, put_in_place, read_file, write_aside};
 
 struct World {
     fs: Arc<dyn Fs>,
@@ -54,7 +54,8 @@ fn calls_and_bytes_are_counted_by_file() -> io::Result<()> {
     assert_eq!(faults.bytes_of(Call::Read, ".vlog"), 10);
     assert_eq!(faults.count(Call::Write), 0);
 
-    replace_file(&*world.fs, &world.path("CURRENT"), b"2")?;
+    write_aside(&*world.fs, &world.path("CURRENT"), b"2")?;
+    put_in_place(&*world.fs, &world.path("CURRENT"))?;
     assert_eq!(faults.count_of(Call::Rename, "CURRENT"), 1);
     assert_eq!(faults.count_of(Call::Write, "CURRENT.tmp"), 1);
     assert_eq!(faults.count(Call::SyncDir), 1);

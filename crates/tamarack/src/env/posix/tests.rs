@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::env::{Access, Fs, LockMode, read_exact_at, read_file, replace_file};
+use crate::env::{Access, Fs, LockMode, put_in_place, read_exact_at, read_file, write_aside};
 
 fn world() -> (TempDir, Env) {
     (TempDir::new().expect("a temporary directory"), posix_env())
@@ -112,11 +112,13 @@ fn a_file_lives_as_long_as_one_of_its_names() -> io::Result<()> {
 fn a_replaced_file_is_whole_and_leaves_nothing_behind() -> io::Result<()> {
     let (dir, env) = world();
     let path = dir.path().join("CURRENT");
-    replace_file(&*env.fs, &path, b"first")?;
+    write_aside(&*env.fs, &path, b"first")?;
+    put_in_place(&*env.fs, &path)?;
     let old = env.fs.open_read(&path)?;
     // What a crash in the middle of an earlier attempt left must not matter.
     env.fs.create_new(&dir.path().join("CURRENT.tmp"))?.write_at(b"a long torn attempt", 0)?;
-    replace_file(&*env.fs, &path, b"2nd")?;
+    write_aside(&*env.fs, &path, b"2nd")?;
+    put_in_place(&*env.fs, &path)?;
     assert_eq!(read_file(&*env.fs, &path)?, b"2nd");
     let mut buf = [0; 5];
     read_exact_at(&*old, &mut buf, 0)?;

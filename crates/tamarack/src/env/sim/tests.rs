@@ -15,7 +15,7 @@ use super::state::ROOT;
 use super::*;
 use crate::base::sync::Arc;
 use crate::env::fault::{EIO, ENOSPC};
-use crate::env::{File, Fs, LockMode, read_file, replace_file};
+use crate::env::{File, Fs, LockMode, put_in_place, read_file, write_aside};
 
 const SEEDS: u64 = 400;
 
@@ -215,7 +215,8 @@ fn a_replaced_file_is_the_old_or_the_new_one() {
     fs(&disk).rename(path("CURRENT.tmp"), path("CURRENT")).unwrap();
     let found = after_crashes(&disk, |crashed| read(crashed, "CURRENT").unwrap());
     assert_eq!(found, BTreeSet::from([b"new".to_vec(), b"old".to_vec()]));
-    replace_file(&*fs(&disk), path("CURRENT"), b"third").unwrap();
+    write_aside(&*fs(&disk), path("CURRENT"), b"third").unwrap();
+    put_in_place(&*fs(&disk), path("CURRENT")).unwrap();
     assert_eq!(after_crashes(&disk, |crashed| read(crashed, "CURRENT")).len(), 1);
 }
 

@@ -7,7 +7,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::CubeId;
 use crate::base::names::FileName;
 use crate::base::sync::Arc;
-use crate::env::{File, replace_file};
+use crate::env::{File, aside, put_in_place, remove_if_there, write_aside};
 
 use super::super::version::{Files, VersionEdit};
 use super::format;
@@ -30,6 +30,13 @@ impl ManifestWriter {
     /// Writes manifest `number` with the one edit `snapshot` and puts it in force: file, directory and `CURRENT`
     /// are durable when this returns. A file of that name can only be the rest of an attempt that failed.
     pub fn create(files: Arc<Files>, cube: CubeId, number: u64, snapshot: &VersionEdit) -> Result<Self> {
+        let manifest = Self::prepare(files, cube, number, snapshot)?;
+        manifest.put_in_force()?;
+        Ok(manifest)
+    }
+
+    /// Writes manifest `number`, and a `CURRENT` that names it, beside what is in force. That stays so, also after an error.
+    fn prepare(files: Arc<Files>, cube: CubeId, number: u64, snapshot: &VersionEdit) -> Result<Self> {
         let (fs, directory) = (files.fs().clone(), files.directory().to_path_buf());
         let path = FileName::Manifest(number).path(&directory);
         let seed = format::seed(cube, number);
@@ -41,18 +48,21 @@ impl ManifestWriter {
         let offset = bytes.len() as u64;
         format::put_record(&mut bytes, seed, offset, &[]);
 
-        if fs.exists(&path).map_err(|error| Error::io("look for", &path, error))? {
-            fs.remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
-        }
+        remove_if_there(&*fs, &path).map_err(|error| Error::io("remove", &path, error))?;
         let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
         file.write_at(&bytes, 0).map_err(|error| Error::io("write", &path, error))?;
-        file.sync_data().map_err(|error| Error::io("sync", &path, error))?;
-        fs.sync_dir(&directory).map_err(|error| Error::io("sync", &directory, error))?;
+        file.sync_data().map_err(|error| Error::sync(&path, error))?;
+        fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;
         let current = FileName::Current.path(&directory);
-        replace_file(&*fs, &current, format::encode_current(number).as_bytes())
-            .map_err(|error| Error::io("replace", &current, error))?;
+        write_aside(&*fs, &current, format::encode_current(number).as_bytes())
+            .map_err(|error| Error::io("write what replaces", &current, error))?;
         let end = bytes.len() as u64;
         Ok(Self { files, cube, number, file, seed, begun: end, end, failure: None })
+    }
+
+    fn put_in_force(&self) -> Result<()> {
+        let current = FileName::Current.path(self.files.directory());
+        put_in_place(&**self.files.fs(), &current).map_err(|error| Error::io("replace", &current, error))
     }
 
     /// Appends `edit` and makes it durable. After a failure nobody knows whether the edit will be found when the
@@ -72,12 +82,21 @@ impl ManifestWriter {
         Ok(())
     }
 
-    /// Puts a new manifest with the one edit `snapshot` in force and removes this one. Fails like
-    /// [`append`](Self::append): after a failure nobody knows which of the two is in force.
-    pub fn rotate(&mut self, snapshot: &VersionEdit) -> Result<()> {
+    /// Puts a new manifest with the one edit `snapshot` in force and removes this one. Returns whether it has: if there
+    /// is no space for a new one this one goes on. Fails like [`append`](Self::append): after a failure nobody knows
+    /// which of the two is in force.
+    pub fn rotate(&mut self, snapshot: &VersionEdit) -> Result<bool> {
         self.check_writable()?;
         let old = FileName::Manifest(self.number);
-        match Self::create(self.files.clone(), self.cube, self.number + 1, snapshot) {
+        let outcome = match Self::prepare(self.files.clone(), self.cube, self.number + 1, snapshot) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                self.discard_next();
+                return Ok(false);
+            }
+            Err(error) => Err(error),
+            Ok(next) => next.put_in_force().map(|()| next),
+        };
+        match outcome {
             Ok(next) => *self = next,
             Err(error) => {
                 self.failure = Some(error.clone());
@@ -85,7 +104,16 @@ impl ManifestWriter {
             }
         }
         self.files.remove(old);
-        Ok(())
+        Ok(true)
+    }
+
+    /// Removes what there is of a next manifest, for its space. The next attempt and the next open do so, too.
+    fn discard_next(&self) {
+        let directory = self.files.directory();
+        let manifest = FileName::Manifest(self.number + 1).path(directory);
+        for path in [manifest, aside(&FileName::Current.path(directory))] {
+            drop(self.files.fs().remove_file(&path));
+        }
     }
 
     /// Bytes of the manifest.
