@@ -103,24 +103,26 @@ impl Publisher {
             spin_hint();
         }
         let mut parked = self.parked.lock();
-        self.waiters.fetch_add(1, Ordering::SeqCst);
+        self.waiters.fetch_add(1, Ordering::Relaxed);
+        // Pairs with the fence of `advance`: either the new ticket is seen here, or the waiter is seen there.
+        fence(Ordering::SeqCst);
         let result = loop {
-            if self.published.load(Ordering::SeqCst) >= ticket.0 {
+            if self.published.load(Ordering::Acquire) >= ticket.0 {
                 break Ok(());
             }
-            if self.failed.load(Ordering::SeqCst) != 0 {
+            if self.failed.load(Ordering::Acquire) != 0 {
                 break Err(self.failure());
             }
             self.wake.wait(&mut parked);
         };
-        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
         result
     }
 
     /// Says that some ticket will never be done, because of `error`: everybody who waits gets it.
     pub fn fail(&self, error: &Error) {
         self.failure.lock().get_or_insert_with(|| error.clone());
-        self.failed.store(1, Ordering::SeqCst);
+        self.failed.store(1, Ordering::Release);
         self.wake_all();
     }
 
@@ -146,9 +148,9 @@ impl Publisher {
         }
         drop(publishing);
         if published > before {
-            // Pairs with the waiter's increment: either it sees the new ticket, or it is seen here.
+            // Pairs with the fence of `wait_for`.
             fence(Ordering::SeqCst);
-            if self.waiters.load(Ordering::SeqCst) > 0 {
+            if self.waiters.load(Ordering::Relaxed) > 0 {
                 self.wake_all();
             }
         }
