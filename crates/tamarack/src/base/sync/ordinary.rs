@@ -1,0 +1,17 @@
+//! What ordinary builds get: the locks of `parking_lot`, the atomics of `std`.
+
+pub use parking_lot::{Condvar, Mutex, MutexGuard};
+pub use std::sync::Arc;
+pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// One turn of a short busy wait.
+pub fn spin_hint() {
+    std::hint::spin_loop();
+}
+
+/// A point at which another thread may run first: before an access to a [`PlainAtomicU64`](super::PlainAtomicU64).
+#[inline(always)]
+pub fn interleave() {}
+
+/// How often a waiter may spin before it must park.
+pub const SPINS_MAX: u32 = 64;

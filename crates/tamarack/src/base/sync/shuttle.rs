@@ -1,0 +1,20 @@
+//! What builds with `--cfg shuttle` get: shuttle chooses at each access which thread goes on.
+
+pub use shuttle::sync::Arc;
+pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+
+pub use super::locks::{Condvar, Mutex, MutexGuard};
+
+/// Under shuttle a busy wait must let another thread run.
+pub fn spin_hint() {
+    shuttle::thread::yield_now();
+}
+
+/// Lets shuttle choose who runs next, as each of its own atomics does. Not a yield: schedulers take a
+/// yield as a wish to run last.
+pub fn interleave() {
+    AtomicBool::new(false).load(Ordering::SeqCst);
+}
+
+/// Under shuttle there is no point in spinning: park at once.
+pub const SPINS_MAX: u32 = 1;
