@@ -20,6 +20,7 @@ mod documents;
 mod finding;
 mod fuzz;
 mod layers;
+mod loom;
 mod mentions;
 mod programs;
 mod seeded;
@@ -43,8 +44,8 @@ usage: cargo xtask <command>
   fuzz --seed-corpus  writes the seeds in fuzz/corpus anew: after a change of a format
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
-  test [-- <flags>]   all tests, then the shuttle suites; the flags go to the test programs;
-                      a test's name among them leaves out the shuttle suites
+  test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
+                      a test's name among them leaves out suites and models
   torture --hours H [--seed S]
                       everything that is driven by seeds, round after round with new ones, until the time is up";
 
@@ -108,13 +109,15 @@ fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
     let mut steps = Steps::default();
     let mut tests = cargo(root, &["test", "--workspace", "--locked", "--no-fail-fast", "--"]);
     steps.run_openly("tests", tests.args(flags))?;
-    // A second name would widen the run to tests that cannot run under shuttle.
+    // A second name would widen the run to tests that cannot run under shuttle or loom.
     if flags.iter().all(|flag| flag.starts_with('-')) {
         let suites = ["test", "-p", "tamarack", "--lib", "--test", "shuttle", "--locked", "--", "shuttle"];
         let mut shuttle = cargo(root, &suites);
         // Another build of everything: kept apart, so that neither throws the other away.
         shuttle.args(flags).env("CARGO_TARGET_DIR", root.join("target/shuttle"));
         steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;
+        let mut models = loom::tests(root, root);
+        steps.run_openly("loom", models.args(["--lib", "--locked", "--", "loom"]).args(flags))?;
     }
     Ok(steps.finish())
 }

@@ -8,6 +8,9 @@
 //! A caller may ask only for positions below which every record is written (its commit is published). Lock rank:
 //! `state`, a leaf; it is not held during a sync.
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use std::collections::VecDeque;
 
 use crate::base::error::{Error, Result};

@@ -23,6 +23,8 @@
 //!
 //! Lock rank: `state` is taken alone or before the leaf locks of `durability` and `health`.
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 

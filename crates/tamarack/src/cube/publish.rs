@@ -9,13 +9,16 @@
 //! the front, and only then looks whether its own was among them; if not, the owner of the front ticket will
 //! publish it and wake it. Lock rank: `publishing` is held for a few instructions and nothing is locked under it.
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Condvar, Mutex, Ordering, SPINS_MAX, fence, spin_hint};
 
-/// Tickets that can be unpublished at the same time; more than any number of threads that write at once. Under shuttle,
-/// where an atomic is costly to make, threads are few.
-const RING_TICKETS: u64 = if cfg!(shuttle) { 16 } else { 4096 };
+/// Tickets that can be unpublished at the same time; more than any number of threads that write at once. Under shuttle
+/// and loom, where an atomic is costly to make, threads are few.
+const RING_TICKETS: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 4096 };
 
 /// A commit's place in log order. The first is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,7 +169,7 @@ impl Publisher {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -9,6 +9,9 @@
 //! A memtable leaves the piece with the first version whose tables have its operations, whoever installs that. Beside a
 //! later version its pointers would lead to segments that are forgotten, once compactions have replaced the pointers.
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use super::publish::Ticket;
 use crate::base::ids::{LogPosition, Sequence};
 use crate::base::names::FileName;

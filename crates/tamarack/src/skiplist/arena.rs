@@ -9,6 +9,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use super::shadow::Shadow;
 use crate::base::sync::{AtomicU64, Ordering};
 
 /// Bytes in a word: the unit of places and the alignment of nodes.
@@ -30,6 +31,7 @@ pub(super) struct Arena {
     base: NonNull<u8>,
     words: usize,
     allocated: AtomicU64,
+    shadow: Shadow,
 }
 
 // SAFETY: the arena owns its memory alone, and no part of it belongs to a particular thread.
@@ -53,7 +55,7 @@ impl Arena {
             base = unsafe { memory.add(memory.align_offset(HUGE_PAGE_BYTES)) };
             advise_huge_pages(base, words * WORD_BYTES);
         }
-        Self { memory, base, words, allocated: AtomicU64::new(0) }
+        Self { memory, base, words, allocated: AtomicU64::new(0), shadow: Shadow::new(words) }
     }
 
     /// Takes `words` words that nobody else has and returns the first one's place.
@@ -80,6 +82,12 @@ impl Arena {
     pub(super) fn address(&self, word: u32) -> *mut u8 {
         debug_assert!((word as usize) < self.words);
         self.base.as_ptr().wrapping_add(word as usize * WORD_BYTES)
+    }
+
+    /// What loom watches of this memory.
+    #[inline(always)]
+    pub(super) fn shadow(&self) -> &Shadow {
+        &self.shadow
     }
 
     /// With room to begin at a huge page, for a large arena. Asking the allocator for that alignment would make it

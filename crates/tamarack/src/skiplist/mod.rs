@@ -11,14 +11,16 @@
 //! from where it stands, for nodes never leave. The memtable is the only user.
 //!
 //! The files: `arena` hands out memory; `node` lays out nodes and links in it, and is where soundness is
-//! argued; `tails` remembers the ends of levels and `fingers` nodes
-//! near any code; this file searches and inserts, all in safe code; `cursor`
-//! is a position that owns its list.
+//! argued; `shadow` is what loom sees of that; `tails` remembers the ends of levels and `fingers` nodes near any code; this
+//! file searches and inserts, all in safe code; `cursor` is a position that owns its list.
 
 mod arena;
 mod cursor;
 mod fingers;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod node;
+mod shadow;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod tails;

@@ -23,7 +23,8 @@
 use std::slice;
 
 use super::arena::{Arena, WORD_BYTES};
-use crate::base::sync::{Ordering, PlainAtomicU64, interleave};
+use super::shadow::Link;
+use crate::base::sync::{Ordering, interleave};
 
 /// The tallest tower. With half of each level's nodes on the next, searches stay logarithmic up to 2^20 entries,
 /// and beyond that grow only by a scan of the top level, which has one node in a million.
@@ -62,6 +63,7 @@ impl Nodes {
         );
         let tower = self.arena.allocate(node_words(height, key_bytes, payload.len()));
         let node = Node { arena: &self.arena, place: tower + height as u32 };
+        self.arena.shadow().write(node.place);
         // SAFETY: the words just allocated are this node's alone, and the lengths come after `height` links.
         unsafe { node.address().cast::<u64>().write(lengths) };
         let mut end = node.bytes();
@@ -143,6 +145,7 @@ impl<'a> Node<'a> {
 
     /// Lengths of payload and key.
     fn lengths(self) -> (usize, usize) {
+        self.arena.shadow().read(self.place);
         // SAFETY: `create` wrote this word, and nobody writes it again (N2).
         let word = unsafe { self.address().cast::<u64>().read() };
         let (payload_bytes, key_bytes) = unpack(word);
@@ -221,11 +224,12 @@ impl<'a> Slot<'a> {
     }
 
     #[inline]
-    fn word(self) -> &'a PlainAtomicU64 {
-        let address = self.node.arena.address(self.node.place - 1 - self.level);
-        // SAFETY: the tower has this level (N1), so the word is one of its links: eight bytes, aligned as all
-        // words are, zeroed or a link since the arena was made, only accessed as an atomic (N3), alive for 'a.
-        unsafe { PlainAtomicU64::from_ptr(address.cast::<u64>()) }
+    fn word(self) -> &'a Link {
+        let arena = self.node.arena;
+        let word = self.node.place - 1 - self.level;
+        // SAFETY: the tower has this level (N1), so the word is one of its links: zeroed or a link since the arena was
+        // made, only accessed as an atomic (N3), alive for 'a.
+        unsafe { arena.shadow().link(word, arena.address(word).cast::<u64>()) }
     }
 }
 

@@ -1,7 +1,10 @@
-//! The locks of shuttle, which have the interface of `std`, with that of `parking_lot`.
+//! The locks of shuttle or of loom, which have the interface of `std`, with that of `parking_lot`.
 
 use std::ops::{Deref, DerefMut};
 
+#[cfg(loom)]
+use loom::sync as explored;
+#[cfg(shuttle)]
 use shuttle::sync as explored;
 
 /// A mutex with the `parking_lot` interface.
