@@ -35,7 +35,7 @@ pub struct Bug {
     pub what: &'static str,
     /// How it is made.
     pub edits: &'static [Edit],
-    /// The test program (`lib` for unit tests) and the test, or a part of its name, that fails.
+    /// The test program (`lib` for unit tests, `loom` for models) and the test, or a part of its name, that fails.
     pub caught_by: (&'static str, &'static str),
 }
 
@@ -73,8 +73,8 @@ fn table() -> String {
     format!(
         "# Seeded bugs\n\n\
          Who tests the tests: `cargo xtask bugs` puts each of these {} mistakes into a copy of the engine, and fails if the \
-         test beside it\ndoes not. Tests are named by program (`lib`: the unit tests) and function, or by the part of their \
-         names that is run. This page is\ngenerated (`cargo xtask bugs --table`).\n\n\
+         test beside it\ndoes not. Tests are named by program (`lib`: the unit tests, `loom`: the models) and function, or by \
+         the part of their names\nthat is run. This page is generated (`cargo xtask bugs --table`).\n\n\
          | bug | what is wrong | caught by |\n|-----|---------------|-----------|\n{}\n",
         rows.len(),
         rows.join("\n")

@@ -9,11 +9,15 @@ use std::time::{Duration, Instant};
 
 use super::copy::{self, VARIABLE};
 use super::{Bug, bugs};
+use crate::loom;
 use crate::programs::{self, Programs};
 use crate::steps::cargo;
 
 /// A test that is still running after this long hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What the program of the models is called.
+const MODELS: &str = "loom";
 
 /// What became of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +73,19 @@ pub fn run(root: &Path, names: &[&str]) -> io::Result<ExitCode> {
 
 /// Builds the test programs that the bugs need.
 fn build(root: &Path, copy: &Path, chosen: &[&Bug]) -> io::Result<Programs> {
-    let names: BTreeSet<&str> = chosen.iter().map(|bug| bug.caught_by.0).collect();
-    let mut command = cargo(copy, &["test", "-p", "tamarack", "--offline"]);
-    // What comes from elsewhere is built already.
-    command.env("CARGO_TARGET_DIR", root.join("target"));
-    programs::build(&mut command, copy, &names.into_iter().collect::<Vec<_>>())
+    let mut names: BTreeSet<&str> = chosen.iter().map(|bug| bug.caught_by.0).collect();
+    let mut programs = Programs::new();
+    if names.remove(MODELS) {
+        let mut built = programs::build(loom::tests(copy, root).arg("--offline"), copy, &["lib"])?;
+        programs.extend(built.remove("lib").map(|program| (MODELS.to_owned(), program)));
+    }
+    if !names.is_empty() {
+        let mut command = cargo(copy, &["test", "-p", "tamarack", "--offline"]);
+        // What comes from elsewhere is built already.
+        command.env("CARGO_TARGET_DIR", root.join("target"));
+        programs.append(&mut programs::build(&mut command, copy, &names.into_iter().collect::<Vec<_>>())?);
+    }
+    Ok(programs)
 }
 
 /// Runs `program`'s tests whose names have `test` in them, with `bug` in force.

@@ -5,11 +5,14 @@ mod collection;
 mod copies;
 mod index;
 mod log;
+mod ordering;
 mod reading;
 
 use super::Bug;
 
 /// All bugs, by area.
 pub fn all() -> impl Iterator<Item = &'static Bug> {
-    [log::BUGS, index::BUGS, collection::BUGS, copies::BUGS, reading::BUGS].into_iter().flatten()
+    [log::BUGS, index::BUGS, collection::BUGS, copies::BUGS, reading::BUGS, ordering::BUGS]
+        .into_iter()
+        .flatten()
 }
