@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask bugs`, `check`, `fix`, `fuzz`, `miri`, `test` and `torture`.
+//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `miri`, `test` and `torture`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
 //! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 use steps::{Steps, cargo};
 use tree::Tree;
 
+mod blocks;
 mod documents;
 mod finding;
 mod fuzz;
@@ -33,6 +34,11 @@ mod tree;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
+  blocks [--seeds N] [--seed S] [--images N] [--file-system KIND]
+                      databases on ext4, XFS and Btrfs, over a disk that records all writes; then on what losses of power
+                      may leave of it; needs root, FUSE, loop devices and the programs mkfs.*
+  blocks --image PATH one image again that such a run has kept
+  blocks --bugs       whether such a run notices syncs that are left out
   bugs [NAME...]      puts bugs into a copy of the engine, one at a time, and fails if a test does not catch its bug;
                       --table writes docs/SEEDED_BUGS.md instead
   check [--fast]      formatting, lints, layers, sizes, documents, API documentation; changes nothing;
@@ -53,6 +59,7 @@ fn main() -> io::Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace root");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["blocks", flags @ ..] => blocks::run(root, flags),
         ["bugs", "--table"] => seeded::write_table(root).map(|()| ExitCode::SUCCESS),
         ["bugs", names @ ..] => seeded::run(root, names),
         ["check"] => check(root, false),

@@ -18,6 +18,7 @@ mod bugs;
 mod copy;
 mod run;
 
+pub use copy::{VARIABLE, make};
 pub use run::run;
 
 /// Where the engine's sources are.
