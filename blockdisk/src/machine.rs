@@ -22,6 +22,9 @@ use crate::serve::{POSITION, serve};
 /// The first argument of a process that lives on the disk.
 pub const LIVE: &str = "live";
 
+/// This program, even if its file has been replaced since it began.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
 /// The machine.
 pub struct Machine {
     disk: Disk,
@@ -114,8 +117,7 @@ impl Machine {
             self.path(&format!("disk/{POSITION}")),
             self.path("mount"),
         ];
-        let program = std::env::current_exe().map_err(|error| Failure::Wrong(error.to_string()))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(THIS_PROGRAM);
         command.arg(LIVE).arg(kind).args(&paths).arg(seed.to_string()).args(bounds.map(Bounds::to_string));
         let output = wait(&mut command).map_err(Failure::Wrong)?;
         let said = String::from_utf8_lossy(&output.stdout);

@@ -11,7 +11,8 @@
 //! line that says why. An image that the file system itself does not mount is counted apart: it is neither passed nor lost.
 //!
 //! ```text
-//! tamarack-blockdisk [--seeds N] [--seed S] [--images N] [--file-system KIND] [--keep DIRECTORY]
+//! tamarack-blockdisk [--seeds N | --minutes M] [--seed S] [--images N] [--file-system KIND]
+//!                    [--keep DIRECTORY]
 //! tamarack-blockdisk --image PATH
 //! ```
 
@@ -39,6 +40,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use evidence::{Evidence, Kept};
 use machine::{Failure, LIVE, Machine, enter_namespace, place};
@@ -47,13 +49,15 @@ use report::Row;
 
 const KINDS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 const USAGE: &str = "\
-usage: tamarack-blockdisk [--seeds N] [--seed S] [--images N] [--file-system KIND] [--keep DIRECTORY]
+usage: tamarack-blockdisk [--seeds N | --minutes M] [--seed S] [--images N] [--file-system KIND] [--keep DIRECTORY]
        tamarack-blockdisk --image PATH";
 
 /// What is to be done.
 struct Task {
     seed: u64,
     seeds: u64,
+    /// Seeds are begun until so much time has passed.
+    time: Option<Duration>,
     images: usize,
     kinds: Vec<String>,
     keep: PathBuf,
@@ -102,6 +106,7 @@ fn parse(arguments: &[OsString]) -> Option<Task> {
     let mut task = Task {
         seed: 1,
         seeds: 6,
+        time: None,
         images: 250,
         kinds: KINDS.map(str::to_owned).to_vec(),
         keep: PathBuf::from("failures"),
@@ -113,6 +118,10 @@ fn parse(arguments: &[OsString]) -> Option<Task> {
         match name.to_str()? {
             "--seed" => task.seed = text?.parse().ok()?,
             "--seeds" => task.seeds = text?.parse().ok()?,
+            "--minutes" => {
+                task.time = Some(Duration::from_secs(text?.parse::<u64>().ok()?.checked_mul(60)?));
+                task.seeds = u64::MAX;
+            }
             "--images" => task.images = text?.parse().ok()?,
             "--file-system" => task.kinds = vec![text.filter(|kind| KINDS.contains(kind))?.to_owned()],
             "--keep" => task.keep = value.into(),
@@ -129,7 +138,11 @@ fn run(machine: &Machine, task: &Task) -> bool {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let mut good = true;
     let mut kinds = task.kinds.clone();
-    for seed in task.seed..task.seed + task.seeds {
+    let started = Instant::now();
+    for seed in task.seed..task.seed.saturating_add(task.seeds) {
+        if kinds.is_empty() || task.time.is_some_and(|time| started.elapsed() >= time) {
+            break;
+        }
         kinds.retain(|kind| {
             let row = rows.entry(kind.clone()).or_default();
             let mut replay = Replay { machine, kind, seed, row, evidence: &evidence };

@@ -78,15 +78,16 @@ impl Row {
     }
 }
 
-/// Prints the rows of all file systems.
+/// Prints the rows of all file systems of which anything was recorded.
 pub fn print(rows: &BTreeMap<String, Row>) {
+    let recorded = || rows.iter().filter(|(_, row)| row.recordings > 0);
     println!(
         "\n| file system | recordings: batches, of them known durable | writes / flushes | crash points \
          | in flight at most | images: distinct, of them torn | crashed again | not mounted (torn) \
          | lost all in flight / a part / no batch | wrong |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    for (kind, row) in rows {
+    for (kind, row) in recorded() {
         println!(
             "| {kind} | {}: {}, {} | {} / {} | {} | {} | {}: {}, {} | {} | {} ({}) | {} / {} / {} | {} |",
             row.recordings,
@@ -108,7 +109,7 @@ pub fn print(rows: &BTreeMap<String, Row>) {
             row.losses
         );
     }
-    for (kind, row) in rows {
+    for (kind, row) in recorded() {
         let counts: Vec<String> =
             row.counts.iter().map(|(name, number)| format!("{number} {name}")).collect();
         println!("{kind}: {} while recording", counts.join(", "));

@@ -34,7 +34,7 @@ mod tree;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  blocks [--seeds N] [--seed S] [--images N] [--file-system KIND]
+  blocks [--seeds N | --minutes M] [--seed S] [--images N] [--file-system KIND]
                       databases on ext4, XFS and Btrfs, over a disk that records all writes; then on what losses of power
                       may leave of it; needs root, FUSE, loop devices and the programs mkfs.*
   blocks --image PATH one image again that such a run has kept
