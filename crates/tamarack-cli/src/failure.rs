@@ -165,6 +165,16 @@ impl From<tamarack::Error> for Failure {
     }
 }
 
+impl From<tamarack_bench::Failure<tamarack::Error>> for Failure {
+    fn from(failure: tamarack_bench::Failure<tamarack::Error>) -> Self {
+        match failure {
+            tamarack_bench::Failure::Usage(message) => Self::Usage(message),
+            tamarack_bench::Failure::Mismatch(message) => Self::Mismatch(message),
+            tamarack_bench::Failure::Store(error) => Self::Engine(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,7 +22,6 @@ mod output;
 mod progress;
 mod range;
 mod records;
-mod resources;
 mod scratch;
 mod tree;
 

@@ -1,40 +1,38 @@
 //! `bench`: measures the engine with the classic workloads of embedded stores, on synthetic keys and values.
 //!
-//! The command prepares a database, runs the workloads in the order given, and prints one report each. What a
-//! workload does is in [`workload`] and [`run`]; what keys and values look like in [`keys`] and [`values`].
+//! The command prepares a database, has `tamarack-bench` run the workloads in the order given, and prints one report
+//! each.
 
-mod disk;
-mod keys;
-mod reclaim;
 pub mod recover;
-mod report;
-mod run;
-mod values;
-mod workload;
-mod zipf;
+mod store;
+mod table;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tamarack::{Db, GcPolicy, Options};
+use tamarack_bench::{Bed, Limits, Plan, Report, Workload};
 
-use self::reclaim::Limits;
-use self::report::{Report, print_heading};
-use self::run::Bed;
-use self::values::Ledger;
-use self::workload::Workload;
+use self::store::Tamarack;
+use self::table::{print_heading, print_row};
 use crate::failure::{Failure, Outcome, Result};
 use crate::open;
 use crate::output::Output;
+use crate::progress::{Progress, Unit};
 use crate::scratch::Scratch;
 
 /// Measure workloads
 ///
-/// fillseq and fillrandom write each of the keys 0..NUM once, in order or in a random order; overwrite,
-/// readrandom and deleterandom draw keys with repetitions, uniformly unless --distribution says otherwise; readmissing asks for keys that are not
-/// there but lie between those that are; readseq and readreverse walk in key order; fillsync writes NUM/1000
-/// keys (at least 100) in random order and syncs each. Keys are zero-padded decimal numbers, values cannot be
-/// compressed. One object per workload and line with --json.
+/// fillseq and fillrandom write each of the keys 0..NUM once, in order or in a random order; overwrite, deleterandom and
+/// the random reads draw keys with repetitions, uniformly unless --distribution says otherwise; multireadrandom reads
+/// --keys-per-read of them at once; readmissing asks for keys that are not there but lie between those that are; seekrandom
+/// goes to a key and reads --entries-per-seek entries from there on; readwhilewriting reads while one more thread overwrites
+/// (`written_meanwhile`); readseq and readreverse walk in key order; fillsync writes NUM/1000 keys (at least 100) in random
+/// order and syncs each; fill100k writes as many with values of 100,000 bytes. Keys are zero-padded decimal numbers, values
+/// cannot be compressed. One object per workload and line with --json.
+///
+/// ycsbload writes NUM records, scattered over the keys, for the core workloads of YCSB, ycsba to ycsbf, which may insert as
+/// many again; their operations are counted as one each, scans and read-modify-writes too.
 ///
 /// deletehalf deletes each of a random half of the keys once, and then only watches the directory, without a call to the
 /// database, until it is below the bound (--max-space-amplification times the live bytes, and the slack: `bound_bytes`,
@@ -101,64 +99,18 @@ enum Collection {
     Off,
 }
 
-/// How keys are drawn that are not taken in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Distribution {
-    /// All keys alike
-    #[default]
-    Uniform,
-    /// A few keys often (Zipf's law, exponent 0.99), spread over all of them
-    Zipfian,
-}
+/// The slack that [`Options::max_space_amplification`] comes with, in full segments.
+const SLACK_SEGMENTS: u64 = 16;
 
-/// What all workloads of a run have in common.
-#[derive(Debug, Clone, Args)]
-struct Plan {
-    /// Number of keys
-    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    num: u64,
-
-    /// Operations of workloads that are not fills [default: NUM]
-    #[arg(long, value_name = "N")]
-    ops: Option<u64>,
-
-    /// Bytes per value
-    #[arg(long, default_value_t = 1024, value_name = "BYTES")]
-    value_size: usize,
-
-    /// Bytes per key
-    #[arg(long, default_value_t = 16, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    key_size: u16,
-
-    /// Threads that share the operations of a workload
-    #[arg(long, default_value_t = 1, value_name = "T", value_parser = clap::value_parser!(u64).range(1..=256))]
-    threads: u64,
-
-    /// Sync every write
-    #[arg(long)]
-    sync: bool,
-
-    /// Operations per write; latencies are then those of whole batches
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    batch_size: u32,
-
-    /// How overwrite, readrandom and deleterandom draw their keys
-    #[arg(long, value_enum, default_value_t, value_name = "DISTRIBUTION")]
-    distribution: Distribution,
-
-    /// Seed of everything random
-    #[arg(long, default_value_t = 42, value_name = "SEED")]
-    seed: u64,
-
-    /// Compare every value read with what this run wrote under its key
-    #[arg(long)]
-    verify: bool,
+/// What a database with `options` keeps its space to.
+fn limits(options: &Options) -> Limits {
+    Limits { ratio: options.max_space_amplification, slack: SLACK_SEGMENTS * options.segment_bytes_max }
 }
 
 impl Bench {
     /// Runs the command.
     pub fn run(self, json: bool) -> Result<Outcome> {
-        keys::check(self.plan.num, self.plan.key_size.into())?;
+        self.plan.check(&self.workloads).map_err(Failure::Usage)?;
         let scratch = match &self.db {
             Some(_) => None,
             None => Some(Scratch::new(Path::new("."), "tamarack-bench", self.keep)?),
@@ -172,28 +124,30 @@ impl Bench {
             return self.recover(path, json);
         }
         let options = self.options();
-        let limits = Limits::of(&options);
+        let limits = limits(&options);
         let db = Db::open(path, options)?;
-        let ledger = Ledger::new(self.plan.num);
+        let mut bed = Bed::new(Tamarack(db), path, &self.plan, &self.workloads, limits);
         if reused {
-            ledger.find_existing(&db, self.plan.key_size.into())?;
+            bed.find_existing()?;
         }
-        let mut bed = Bed::new(db, path, &self.plan, ledger, limits);
         let mut output = Output::new();
         if !json {
             print_heading(&mut output)?;
         }
         for workload in &self.workloads {
-            let report: Report = bed.run(*workload)?;
+            let progress =
+                Progress::start(workload.name(), Unit::Items, Some(workload.operations(&self.plan)));
+            let report: Report = bed.run(*workload, &|operations| progress.advance(operations))?;
+            drop(progress);
             if json {
                 output.json(&report)?;
             } else {
-                report.print_row(&mut output)?;
+                print_row(&report, &mut output)?;
             }
             output.flush()?;
         }
         output.finish()?;
-        bed.close()?;
+        bed.into_store().0.close()?;
         Ok(Outcome::Done)
     }
 
@@ -210,7 +164,7 @@ impl Bench {
             output.json(&report)?;
         } else {
             print_heading(&mut output)?;
-            report.print_row(&mut output)?;
+            print_row(&report, &mut output)?;
         }
         output.finish()?;
         Ok(Outcome::Done)

@@ -13,14 +13,11 @@ use std::time::Instant;
 use clap::Args;
 use tamarack::{Db, Options};
 
-use super::Plan;
-use super::reclaim::Limits;
-use super::report::Report;
-use super::run::Bed;
-use super::values::Ledger;
-use super::workload::Workload;
+use tamarack_bench::{Bed, Plan, Recovery, Report, Resources, Workload};
+
+use super::limits;
+use super::store::Tamarack;
 use crate::failure::{Failure, Outcome, Result};
-use crate::resources::Resources;
 
 /// SIGKILL's number, the same on every Unix.
 const SIGKILL: i32 = 9;
@@ -47,10 +44,10 @@ impl BenchChild {
     /// Runs the command.
     pub fn run(self) -> Result<Outcome> {
         let options = options(&self.plan);
-        let limits = Limits::of(&options);
+        let limits = limits(&options);
         let db = Db::open(&self.path, options)?;
-        let mut bed = Bed::new(db, &self.path, &self.plan, Ledger::new(self.plan.num), limits);
-        bed.operate(Workload::Recover)?;
+        let mut bed = Bed::new(Tamarack(db), &self.path, &self.plan, &[Workload::Recover], limits);
+        bed.operate(Workload::Recover, &|_| ())?;
         let mut output = std::io::stdout().lock();
         output.write_all(ALL_WRITTEN.as_bytes()).and_then(|()| output.flush()).map_err(Failure::output)?;
         // The parent keeps our standard input open: this waits for the kill, with the database still open.
@@ -80,17 +77,23 @@ pub(super) fn options(plan: &Plan) -> Options {
 /// Has a database written at `path` by a process that is killed, and opens it with `options`.
 pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> {
     write_and_kill(path, plan)?;
-    let limits = Limits::of(&options);
+    let limits = limits(&options);
     let before = Resources::now();
     let started = Instant::now();
     let db = Db::open(path, Options { create_if_missing: false, ..options })?;
     let open = started.elapsed();
-    let ledger = Ledger::new(plan.num);
-    (0..plan.num).for_each(|number| ledger.wrote(number, 1));
+    let found = db.recovery();
+    let recovery = Recovery {
+        recovered_bytes: found.log_bytes,
+        recovered_operations: found.operations,
+        open_seconds: open.as_secs_f64(),
+        rewritten_bytes: found.rewritten_bytes,
+    };
     let plan = Plan { verify: true, ops: None, ..plan.clone() };
-    let mut bed = Bed::new(db, path, &plan, ledger, limits);
-    let report = bed.report_recovery(&before, open)?;
-    bed.close()?;
+    let mut bed = Bed::new(Tamarack(db), path, &plan, &[Workload::Recover], limits);
+    bed.assume_filled();
+    let report = bed.report_recovery(&before, open, recovery)?;
+    bed.into_store().0.close()?;
     Ok(report)
 }
 

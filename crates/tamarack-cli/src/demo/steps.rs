@@ -11,10 +11,10 @@ use crate::failure::{Failure, Result};
 use crate::format::Encoding;
 use crate::output;
 use crate::progress::{Progress, Unit};
-use crate::resources::{Resources, Spent, disk_bytes};
 use crate::tree::collect::{Entry, Tree};
 use crate::tree::layout::Layout;
 use crate::tree::store::Store;
+use tamarack_bench::{Resources, Spent, disk_bytes};
 
 /// The database and the tree it holds.
 pub struct Stage<'a> {

@@ -58,6 +58,51 @@ fn every_workload_reports_and_verifies() {
 }
 
 #[test]
+fn reads_of_many_seeks_and_reads_beside_a_writer_find_everything() {
+    let world = World::new();
+    let workloads =
+        ["fillrandom", "multireadrandom", "seekrandom", "readwhilewriting", "fill100k", "readseq"];
+    for extra in [&[][..], &["--threads", "2", "--keys-per-read", "7", "--entries-per-seek", "3"]] {
+        let run = world.ok(&[&["bench"], &workloads[..], &SMALL, &["--verify"], extra].concat());
+        let reports = run.json_lines();
+        let names: Vec<&str> = reports.iter().filter_map(|report| report["workload"].as_str()).collect();
+        assert_eq!(names, workloads);
+        assert_eq!((&reports[1]["found"], &reports[1]["verified"]), (&json!(2000), &json!(2000)));
+        let entries = if extra.is_empty() { 2000.0 } else { 6000.0 };
+        // A seek to the last key finds but one.
+        assert!(field(&reports[2], "found") > 0.99 * entries, "{}", reports[2]);
+        assert_eq!((&reports[3]["ops"], &reports[3]["found"]), (&json!(2000), &json!(2000)));
+        assert!(field(&reports[3], "written_meanwhile") > 0.0);
+        assert_eq!((&reports[4]["ops"], &reports[4]["value_size"]), (&json!(100), &json!(100_000)));
+        assert_eq!(reports[4]["live_bytes"], json!(1900 * 216 + 100 * 100_016));
+        assert_eq!((&reports[5]["found"], &reports[5]["verified"]), (&json!(2000), &json!(2000)));
+    }
+}
+
+#[test]
+fn workloads_of_ycsb_find_their_records() {
+    let world = World::new();
+    let workloads = ["ycsbload", "ycsba", "ycsbb", "ycsbc", "ycsbd", "ycsbe", "ycsbf", "readseq"];
+    for threads in ["1", "3"] {
+        let extra = ["--verify", "--ops", "1000", "--threads", threads, "--db", threads];
+        let run = world.ok(&[&["bench"], &workloads[..], &SMALL, &extra].concat());
+        let reports = run.json_lines();
+        let names: Vec<&str> = reports.iter().filter_map(|report| report["workload"].as_str()).collect();
+        assert_eq!(names, workloads);
+        let operations: Vec<f64> = reports.iter().map(|report| field(report, "ops")).collect();
+        assert_eq!(operations[..7], [2000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1000.0]);
+        assert_eq!(reports[3]["found"], json!(1000), "C reads nothing but records");
+        let records = field(&reports[4], "live_bytes") / 216.0;
+        assert!((2001.0..2200.0).contains(&records), "D inserts: {records}");
+        assert!(field(&reports[5], "found") > 20_000.0, "E scans: {}", reports[5]);
+        // What was inserted is known when the database is opened again.
+        let again = ["bench", "ycsbd", "--db", threads, "--ops", "500"];
+        let run = world.ok(&[&again[..], &SMALL].concat());
+        assert!(field(&run.json(), "live_bytes") / 216.0 > field(&reports[6], "live_bytes") / 216.0);
+    }
+}
+
+#[test]
 fn an_existing_database_is_read_but_not_filled() {
     let world = World::new();
     world.ok(&[&["bench", "fillseq", "--db", "db"], &SMALL[..]].concat());

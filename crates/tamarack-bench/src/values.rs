@@ -6,16 +6,12 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use tamarack::{Db, IterOptions};
-
-use super::keys::{self, Random, mix};
-use crate::failure::Result;
+use crate::keys::{Random, mix};
 
 /// Makes values.
 #[derive(Debug)]
 pub struct Values {
     block: Vec<u8>,
-    value_size: usize,
     seed: u64,
 }
 
@@ -24,20 +20,20 @@ impl Values {
     /// enough that the block stays in the processor's cache.
     const PLACES: usize = 1 << 20;
 
-    /// Values of `value_size` bytes.
-    pub fn new(value_size: usize, seed: u64) -> Self {
+    /// Values of up to `len_max` bytes.
+    pub fn new(len_max: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let mut block = Vec::with_capacity(Self::PLACES + value_size + 8);
-        while block.len() < Self::PLACES + value_size {
+        let mut block = Vec::with_capacity(Self::PLACES + len_max + 8);
+        while block.len() < Self::PLACES + len_max {
             block.extend_from_slice(&random.next().to_le_bytes());
         }
-        Self { block, value_size, seed }
+        Self { block, seed }
     }
 
-    /// The value of a key in a generation.
-    pub fn value(&self, number: u64, generation: u8) -> &[u8] {
+    /// The value of a key in a generation, of `len` bytes.
+    pub fn value(&self, number: u64, generation: u8, len: usize) -> &[u8] {
         let place = mix(mix(number ^ self.seed).wrapping_add(generation.into())) as usize % Self::PLACES;
-        &self.block[place..place + self.value_size]
+        &self.block[place..place + len]
     }
 }
 
@@ -69,18 +65,11 @@ impl Ledger {
         Self { states: (0..count).map(|_| AtomicU8::new(Self::ABSENT)).collect() }
     }
 
-    /// Marks the keys that `db` already has. Reads no value.
-    pub fn find_existing(&self, db: &Db, key_size: usize) -> Result<()> {
-        let mut iter = db.iter(&IterOptions { keys_only: true, ..IterOptions::default() })?;
-        iter.seek_to_first()?;
-        while iter.valid() {
-            let number = keys::parse(iter.key(), key_size);
-            if let Some(state) = number.and_then(|number| self.states.get(number as usize)) {
-                state.store(Self::UNKNOWN, Ordering::Relaxed);
-            }
-            iter.next()?;
+    /// Notes that a key has a value that this run did not write.
+    pub fn found(&self, number: u64) {
+        if let Some(state) = self.states.get(number as usize) {
+            state.store(Self::UNKNOWN, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Notes that a key was written. Threads that race for one key write the same generation.
@@ -102,9 +91,14 @@ impl Ledger {
         }
     }
 
-    /// How many keys have values.
-    pub fn live(&self) -> u64 {
-        self.states.iter().filter(|state| state.load(Ordering::Relaxed) != Self::ABSENT).count() as u64
+    /// How many keys there may be.
+    pub fn keys(&self) -> u64 {
+        self.states.len() as u64
+    }
+
+    /// What is known about the keys that have values.
+    pub fn live(&self) -> impl Iterator<Item = State> {
+        (0..self.keys()).map(|number| self.state(number)).filter(|state| *state != State::Absent)
     }
 }
 
@@ -115,12 +109,12 @@ mod tests {
     #[test]
     fn values_are_functions_of_key_seed_and_generation() {
         let values = Values::new(100, 7);
-        assert_eq!(values.value(3, 1), Values::new(100, 7).value(3, 1));
-        assert_eq!(values.value(3, 1).len(), 100);
-        assert_ne!(values.value(3, 1), values.value(3, 2));
-        assert_ne!(values.value(3, 1), values.value(4, 1));
-        assert_ne!(values.value(3, 1), Values::new(100, 8).value(3, 1));
-        assert!(Values::new(0, 7).value(1, 1).is_empty());
+        assert_eq!(values.value(3, 1, 100), Values::new(100, 7).value(3, 1, 100));
+        assert_eq!(values.value(3, 1, 100).len(), 100);
+        assert_ne!(values.value(3, 1, 100), values.value(3, 2, 100));
+        assert_ne!(values.value(3, 1, 100), values.value(4, 1, 100));
+        assert_ne!(values.value(3, 1, 100), Values::new(100, 8).value(3, 1, 100));
+        assert!(Values::new(0, 7).value(1, 1, 0).is_empty());
     }
 
     #[test]
@@ -133,6 +127,6 @@ mod tests {
         assert_eq!(ledger.state(0), State::Written(2));
         assert_eq!(ledger.state(1), State::Absent);
         assert_eq!(ledger.state(99), State::Unknown);
-        assert_eq!(ledger.live(), 1);
+        assert_eq!(ledger.live().collect::<Vec<_>>(), [State::Written(2)]);
     }
 }

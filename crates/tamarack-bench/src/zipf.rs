@@ -1,7 +1,7 @@
 //! Numbers by Zipf's law: the n-th most frequent is drawn in proportion to `1 / n^0.99`, as YCSB does (Gray et al.,
 //! "Quickly generating billion-record synthetic databases", 1994).
 
-use super::keys::Random;
+use crate::keys::Random;
 
 const EXPONENT: f64 = 0.99;
 

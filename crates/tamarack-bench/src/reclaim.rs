@@ -1,13 +1,10 @@
 //! How space comes back while nobody calls: the size of the directory is watched until it is below the bound and rests.
 
-use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tamarack::Options;
 
-use crate::output;
 use crate::resources;
 
 /// How often the directory is looked at.
@@ -16,22 +13,16 @@ const INTERVAL: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_secs(3);
 /// It is watched no longer than that.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The slack that [`Options::max_space_amplification`] comes with, in full segments.
-const SLACK_SEGMENTS: u64 = 16;
-
-/// What a database keeps its space to.
+/// What a store keeps its space to.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    ratio: f64,
-    slack: u64,
+    /// Bytes on disk for each live byte.
+    pub ratio: f64,
+    /// Bytes that may come on top of that.
+    pub slack: u64,
 }
 
 impl Limits {
-    /// Those of a database that is opened with `options`.
-    pub fn of(options: &Options) -> Self {
-        Self { ratio: options.max_space_amplification, slack: SLACK_SEGMENTS * options.segment_bytes_max }
-    }
-
     fn bound(&self, live_bytes: u64) -> u64 {
         (live_bytes as f64 * self.ratio) as u64 + self.slack
     }
@@ -50,18 +41,6 @@ pub struct Reclaim {
     pub rest_disk_bytes: u64,
     /// That for each live byte.
     pub rest_space_amplification: f64,
-}
-
-impl fmt::Display for Reclaim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = output::bytes(self.bound_bytes);
-        match self.below_bound_seconds {
-            Some(seconds) => write!(f, "below the bound of {bound} after {seconds:.1} s")?,
-            None => write!(f, "never below the bound of {bound}")?,
-        }
-        let (ratio, bytes) = (self.rest_space_amplification, output::bytes(self.rest_disk_bytes));
-        write!(f, ", at rest after {:.1} s with {ratio:.2} times the live bytes, {bytes}", self.rest_seconds)
-    }
 }
 
 /// Watches `directory`, in which `live_bytes` are alive.
@@ -127,7 +106,6 @@ mod tests {
     fn what_never_comes_down_is_left_at_last() {
         let reclaim = judge_seconds(std::iter::repeat(151));
         assert_eq!((reclaim.below_bound_seconds, reclaim.rest_disk_bytes), (None, 151));
-        assert!(reclaim.to_string().starts_with("never below the bound of 150"), "{reclaim}");
         let busy = judge_seconds((1..).map(|second| second % 2));
         assert_eq!((busy.below_bound_seconds, busy.rest_seconds), (Some(0.0), 120.0));
     }

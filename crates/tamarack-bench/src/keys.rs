@@ -1,7 +1,5 @@
 //! Which keys a benchmark uses: zero-padded decimal numbers, taken in order, permuted, or drawn at random.
 
-use crate::failure::{Failure, Result};
-
 /// Mixes the bits of `number`: the finaliser of SplitMix64, a bijection.
 pub fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -72,15 +70,6 @@ impl Permutation {
     }
 }
 
-/// Refuses a number of keys whose names would not fit.
-pub fn check(count: u64, key_size: usize) -> Result<()> {
-    let digits = (count - 1).to_string().len();
-    if digits > key_size {
-        return Err(Failure::Usage(format!("{count} keys need --key-size {digits} at least")));
-    }
-    Ok(())
-}
-
 /// Writes the key of `number` into `key`, which has the keys' length.
 pub fn write(number: u64, key: &mut [u8]) {
     let mut rest = number;
@@ -141,12 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_padded_and_checked() {
+    fn keys_are_padded() {
         let mut key = [0; 6];
         write(1234, &mut key);
         assert_eq!(&key, b"001234");
         assert_eq!(parse(b"00123x", 6), None);
         assert_eq!(parse(b"1234", 6), None);
-        assert!(check(1_000_000, 6).is_ok() && check(1_000_001, 6).is_err());
     }
 }

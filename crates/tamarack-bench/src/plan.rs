@@ -1,0 +1,87 @@
+//! How much of what is done: the arguments that all programs that measure have in common.
+
+use clap::{Args, ValueEnum};
+
+use crate::workload::Workload;
+
+/// How keys are drawn that are not taken in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Distribution {
+    /// All keys alike
+    #[default]
+    Uniform,
+    /// A few keys often (Zipf's law, exponent 0.99), spread over all of them
+    Zipfian,
+}
+
+/// What all workloads of a run have in common.
+#[derive(Debug, Clone, Args)]
+pub struct Plan {
+    /// Number of keys
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub num: u64,
+
+    /// Operations of workloads that are not fills [default: NUM]
+    #[arg(long, value_name = "N")]
+    pub ops: Option<u64>,
+
+    /// Bytes per value
+    #[arg(long, default_value_t = 1024, value_name = "BYTES")]
+    pub value_size: usize,
+
+    /// Bytes per key
+    #[arg(long, default_value_t = 16, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub key_size: u16,
+
+    /// Threads that share the operations of a workload
+    #[arg(long, default_value_t = 1, value_name = "T", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub threads: u64,
+
+    /// Sync every write
+    #[arg(long)]
+    pub sync: bool,
+
+    /// Operations per write; latencies are then those of whole batches
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub batch_size: u32,
+
+    /// Keys that multireadrandom reads at once; latencies are those of such a read
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub keys_per_read: u32,
+
+    /// Entries that seekrandom reads from where it is
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub entries_per_seek: u32,
+
+    /// How overwrite, deleterandom and the random reads draw their keys; YCSB's workloads have distributions of their own
+    #[arg(long, value_enum, default_value_t, value_name = "DISTRIBUTION")]
+    pub distribution: Distribution,
+
+    /// Seed of everything random
+    #[arg(long, default_value_t = 42, value_name = "SEED")]
+    pub seed: u64,
+
+    /// Compare every value read with what this run wrote under its key
+    #[arg(long)]
+    pub verify: bool,
+}
+
+impl Plan {
+    /// How many keys there may be, if `workloads` are run: those that insert may insert as many as there were.
+    pub(crate) fn keys_max(&self, workloads: &[Workload]) -> u64 {
+        let inserts = workloads.iter().any(|workload| workload.is_ycsb());
+        if inserts { self.num.saturating_mul(2) } else { self.num }
+    }
+
+    /// Refuses a plan whose keys do not fit into their length.
+    ///
+    /// # Errors
+    /// The text says what would do.
+    pub fn check(&self, workloads: &[Workload]) -> Result<(), String> {
+        let digits = (self.keys_max(workloads) - 1).to_string().len();
+        if digits > self.key_size.into() {
+            return Err(format!("{} keys need --key-size {digits} at least", self.num));
+        }
+        Ok(())
+    }
+}

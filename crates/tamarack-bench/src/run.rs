@@ -1,0 +1,295 @@
+//! Runs workloads on a store, one after the other: splits the operations among threads, and takes stock when all has
+//! settled.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Result};
+use crate::keys::{self, Permutation, Random, mix};
+use crate::plan::{Distribution, Plan};
+use crate::reclaim::{self, Limits};
+use crate::report::{Latency, Recovery, Report};
+use crate::resources::{Resources, Spent};
+use crate::store::{Cursor, Store};
+use crate::values::{Ledger, State, Values};
+use crate::worker::{Tally, Worker};
+use crate::workload::Workload;
+use crate::zipf::Zipf;
+use crate::{disk, disk_bytes};
+
+/// Is told how many operations were done since it was told last, now and then and by all threads.
+pub type Advance<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// A store, and all that the workloads of a run share.
+pub struct Bed<'a, S> {
+    pub(crate) store: S,
+    pub(crate) plan: &'a Plan,
+    pub(crate) ledger: Ledger,
+    pub(crate) values: Values,
+    pub(crate) permutation: Permutation,
+    /// One that has nothing to do with the other.
+    pub(crate) other_permutation: Permutation,
+    /// Where YCSB's records are.
+    pub(crate) scatter: Permutation,
+    /// How many of those there are.
+    pub(crate) records: AtomicU64,
+    /// Where keys are drawn by Zipf's law.
+    pub(crate) zipf: Option<Zipf>,
+    path: &'a Path,
+    limits: Limits,
+    workloads_run: u8,
+    /// Bytes of the values of each generation.
+    value_bytes: Vec<usize>,
+}
+
+impl<'a, S: Store> Bed<'a, S> {
+    /// A bed on `store`, whose files are in `path` and which keeps to `limits`, for `workloads`. Whether there are keys
+    /// already [`find_existing`](Self::find_existing) finds out.
+    pub fn new(store: S, path: &'a Path, plan: &'a Plan, workloads: &[Workload], limits: Limits) -> Self {
+        let ycsb = workloads.iter().any(|workload| workload.is_ycsb());
+        let largest = workloads.iter().map(|workload| workload.value_bytes(plan)).max().unwrap_or(0);
+        Self {
+            store,
+            path,
+            plan,
+            ledger: Ledger::new(plan.keys_max(workloads)),
+            values: Values::new(largest.max(plan.value_size), plan.seed),
+            permutation: Permutation::new(plan.num, plan.seed),
+            other_permutation: Permutation::new(plan.num, mix(plan.seed)),
+            scatter: Permutation::new(plan.num.saturating_mul(2), mix(mix(plan.seed))),
+            records: AtomicU64::new(plan.num),
+            limits,
+            zipf: (ycsb || plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
+            workloads_run: 0,
+            value_bytes: vec![plan.value_size],
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Gives the store back.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Takes note of the keys that the store has. Reads no value.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn find_existing(&mut self) -> Result<(), S::Error> {
+        use std::ops::Bound::Unbounded;
+        let mut cursor = self.store.walk((Unbounded, Unbounded), false).map_err(Failure::Store)?;
+        while cursor.advance().map_err(Failure::Store)? {
+            if let Some(number) = keys::parse(cursor.key(), self.plan.key_size.into()) {
+                self.ledger.found(number);
+            }
+        }
+        drop(cursor);
+        let is_there = |record: &u64| self.ledger.state(self.scatter.at(*record)) != State::Absent;
+        let inserted = (self.plan.num..self.ledger.keys()).take_while(is_there).count();
+        *self.records.get_mut() += inserted as u64;
+        Ok(())
+    }
+
+    /// Takes for granted that every key was written by the first workload of another process with the same plan.
+    pub fn assume_filled(&mut self) {
+        self.workloads_run += 1;
+        self.value_bytes.push(self.plan.value_size);
+        (0..self.plan.num).for_each(|number| self.ledger.wrote(number, self.workloads_run));
+    }
+
+    /// Bytes of a value of which that is known.
+    pub(crate) fn len_of(&self, state: State) -> usize {
+        match state {
+            State::Written(generation) => self.value_bytes[usize::from(generation)],
+            State::Absent | State::Unknown => self.plan.value_size,
+        }
+    }
+
+    /// Runs `workload`, and waits until its consequences have settled.
+    ///
+    /// # Errors
+    /// Those of the store; `Mismatch` if it gives back something else than was written.
+    pub fn run(&mut self, workload: Workload, advance: Advance<'_>) -> Result<Report, S::Error> {
+        let written = self.store.written();
+        let (measured, disk_bytes_peak) = disk::peak(self.path, || {
+            let before = Resources::now();
+            let started = Instant::now();
+            let total = self.operate(workload, advance)?;
+            let seconds = started.elapsed().as_secs_f64();
+            let reclaim = (workload == Workload::Deletehalf)
+                .then(|| reclaim::watch(self.path, self.live_bytes(), &self.limits));
+            Result::Ok((total, seconds, reclaim, self.settle(&before)?))
+        });
+        let (total, seconds, reclaim, spent) = measured?;
+        let written = self.store.written().zip(written).map(|(after, before)| after.since(&before));
+        let report = self.report(workload, &total, seconds, &spent);
+        Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, reclaim, ..report })
+    }
+
+    /// Runs the operations of `workload`, and no more than that.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn operate(&mut self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
+        if self.workloads_run == Ledger::GENERATION_MAX {
+            return Err(Failure::Usage(format!("at most {} workloads per run", Ledger::GENERATION_MAX)));
+        }
+        self.workloads_run += 1;
+        self.value_bytes.push(workload.value_bytes(self.plan));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let writer = (workload == Workload::Readwhilewriting).then(|| {
+                let worker = self.worker(Workload::Overwrite, 0..u64::MAX, u64::MAX, &|_| ());
+                let done = &done;
+                scope.spawn(move || worker.write_until(done))
+            });
+            let total = self.run_threads(workload, advance);
+            done.store(true, Ordering::Relaxed);
+            let written = writer.map(|writer| writer.join().expect("a worker does not panic"));
+            let mut total = total?;
+            if let Some(written) = written {
+                total.written_meanwhile = written?.ops;
+            }
+            Ok(total)
+        })
+    }
+
+    fn run_threads(&self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
+        let (ops, threads) = (workload.operations(self.plan), self.plan.threads);
+        let tallies: Vec<Result<Tally, S::Error>> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let worker = self.worker(workload, part(ops, thread, threads), thread, advance);
+                    scope.spawn(move || worker.run(part(self.plan.num, thread, threads)))
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
+        });
+        let mut total = Tally::new();
+        for tally in tallies {
+            total.add(&tally?);
+        }
+        Ok(total)
+    }
+
+    fn worker<'b>(
+        &'b self,
+        workload: Workload,
+        part: Range<u64>,
+        thread: u64,
+        advance: Advance<'b>,
+    ) -> Worker<'b, S> {
+        let seed = mix(self.plan.seed ^ u64::from(self.workloads_run) << 32 ^ thread);
+        Worker::new(self, workload, self.workloads_run, part, Random::new(seed), advance)
+    }
+
+    /// Reports how the store was opened, which began `before` and took `open`, once every entry has been found equal to
+    /// what the writer wrote.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn report_recovery(
+        &mut self,
+        before: &Resources,
+        open: Duration,
+        recovery: Recovery,
+    ) -> Result<Report, S::Error> {
+        let spent = self.settle(before)?;
+        let num = self.plan.num;
+        if recovery.recovered_operations != num {
+            let operations = recovery.recovered_operations;
+            return Err(Failure::Mismatch(format!("{operations} of {num} operations are in the log")));
+        }
+        let read = self.operate(Workload::Readseq, &|_| ())?;
+        if (read.found, read.verified) != (num, num) {
+            return Err(Failure::Mismatch(format!("{} of {num} keys survived the kill", read.verified)));
+        }
+        let mut total = Tally::new();
+        (total.ops, total.user_bytes, total.found, total.verified) =
+            (num, read.user_bytes, read.found, read.verified);
+        total.latency.saturating_record(open.as_nanos() as u64);
+        let report = self.report(Workload::Recover, &total, open.as_secs_f64(), &spent);
+        Ok(Report { written: self.store.written(), recovery: Some(recovery), ..report })
+    }
+
+    /// Waits until everything is on the device and background work has ended.
+    fn settle(&self, before: &Resources) -> Result<Spent, S::Error> {
+        self.store.settle().map_err(Failure::Store)?;
+        Ok(before.spent())
+    }
+
+    /// Bytes of keys and values that are there.
+    fn live_bytes(&self) -> u64 {
+        let entry = |state| u64::from(self.plan.key_size) + self.len_of(state) as u64;
+        self.ledger.live().map(entry).sum()
+    }
+
+    fn report(&self, workload: Workload, total: &Tally, seconds: f64, spent: &Spent) -> Report {
+        let plan = self.plan;
+        let live_bytes = self.live_bytes();
+        let disk_bytes = disk_bytes(self.path);
+        let per = |bytes: u64, of: u64| (of > 0).then(|| bytes as f64 / of as f64);
+        Report {
+            workload: workload.name(),
+            ops: total.ops,
+            seconds,
+            ops_per_second: total.ops as f64 / seconds.max(f64::MIN_POSITIVE),
+            user_bytes: total.user_bytes,
+            device_write_bytes: spent.device_write_bytes,
+            device_read_bytes: spent.device_read_bytes,
+            cpu_seconds: spent.cpu_seconds,
+            latency_us: Latency::of(&total.latency),
+            live_bytes,
+            disk_bytes,
+            disk_bytes_peak: disk_bytes,
+            written: None,
+            space_amplification: per(disk_bytes, live_bytes),
+            write_amplification: spent
+                .device_write_bytes
+                .filter(|_| workload.writes())
+                .and_then(|written| per(written, total.user_bytes)),
+            settled_seconds: spent.seconds,
+            found: total.found,
+            verified: total.verified,
+            written_meanwhile: (workload == Workload::Readwhilewriting).then_some(total.written_meanwhile),
+            num: plan.num,
+            key_size: plan.key_size,
+            value_size: workload.value_bytes(plan),
+            threads: plan.threads,
+            batch_size: plan.batch_size,
+            sync: plan.sync || workload.always_syncs(),
+            recovery: None,
+            reclaim: None,
+        }
+    }
+}
+
+/// The share of `count` things that belongs to one of `parts`.
+fn part(count: u64, index: u64, parts: u64) -> Range<u64> {
+    let at = |index: u64| (u128::from(count) * u128::from(index) / u128::from(parts)) as u64;
+    at(index)..at(index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_everything_once() {
+        for (count, parts) in [(10, 3), (2, 5), (0, 4), (u64::MAX, 7)] {
+            let mut next = 0;
+            for index in 0..parts {
+                let range = part(count, index, parts);
+                assert_eq!(range.start, next);
+                next = range.end;
+            }
+            assert_eq!(next, count);
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! What one thread does of a workload, and how long each operation takes.
+
+use std::ops::{Bound, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::failure::{Failure, Result};
+use crate::keys::{self, Random};
+use crate::run::{Advance, Bed};
+use crate::store::{Change, Cursor, Store};
+use crate::values::State;
+use crate::workload::{Action, Choice, Workload};
+use crate::ycsb::{Mix, Operation};
+
+/// What threads did.
+pub struct Tally {
+    pub(crate) ops: u64,
+    pub(crate) found: u64,
+    pub(crate) verified: u64,
+    pub(crate) user_bytes: u64,
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) written_meanwhile: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 3)
+            .expect("one nanosecond to one hour with three digits is a valid range");
+        Self { ops: 0, found: 0, verified: 0, user_bytes: 0, latency, written_meanwhile: 0 }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.ops += other.ops;
+        self.found += other.found;
+        self.verified += other.verified;
+        self.user_bytes += other.user_bytes;
+        self.latency.add(&other.latency).expect("both histograms have the same bounds");
+    }
+}
+
+/// One thread's part of a workload.
+pub struct Worker<'a, S> {
+    bed: &'a Bed<'a, S>,
+    workload: Workload,
+    generation: u8,
+    /// Numbers of the operations that are this thread's.
+    part: Range<u64>,
+    random: Random,
+    advance: Advance<'a>,
+    tally: Tally,
+    /// When the last operation ended.
+    last: Instant,
+    reported: Instant,
+    unreported: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl<'a, S: Store> Worker<'a, S> {
+    /// How often progress is told: seldom enough not to show in the measurement.
+    const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+
+    pub fn new(
+        bed: &'a Bed<'a, S>,
+        workload: Workload,
+        generation: u8,
+        part: Range<u64>,
+        random: Random,
+        advance: Advance<'a>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            bed,
+            workload,
+            generation,
+            part,
+            random,
+            advance,
+            tally: Tally::new(),
+            last: now,
+            reported: now,
+            unreported: 0,
+            key: vec![0; bed.plan.key_size.into()],
+            value: Vec::new(),
+        }
+    }
+
+    /// Does all of it. A walk has the keys with the numbers in `range`.
+    pub fn run(mut self, range: Range<u64>) -> Result<Tally, S::Error> {
+        self.last = Instant::now();
+        match self.workload.action() {
+            Action::Put | Action::Delete if self.bed.plan.batch_size == 1 => self.write_singly()?,
+            Action::Put | Action::Delete => self.write_batches()?,
+            Action::Get => self.read()?,
+            Action::MultiGet => self.read_many()?,
+            Action::Seek => self.seek()?,
+            Action::Forward => self.walk(&range, false)?,
+            Action::Backward => self.walk(&range, true)?,
+            Action::Mixed(mix) => self.mix(&mix)?,
+        }
+        (self.advance)(self.unreported);
+        Ok(self.tally)
+    }
+
+    /// Writes drawn keys until `done`.
+    pub fn write_until(mut self, done: &AtomicBool) -> Result<Tally, S::Error> {
+        while !done.load(Ordering::Relaxed) {
+            let number = self.choose(0);
+            self.put(number)?;
+            self.tally.ops += 1;
+        }
+        Ok(self.tally)
+    }
+
+    /// Counts operations that ended now and began when the ones before them ended: one look at the clock each.
+    fn timed(&mut self, ops: u64) {
+        let now = Instant::now();
+        self.tally.latency.saturating_record((now - self.last).as_nanos() as u64);
+        self.last = now;
+        self.tally.ops += ops;
+        self.unreported += ops;
+        if now - self.reported >= Self::REPORT_INTERVAL {
+            (self.advance)(std::mem::take(&mut self.unreported));
+            self.reported = now;
+        }
+    }
+
+    fn choose(&mut self, operation: u64) -> u64 {
+        match self.workload.choice() {
+            Choice::InOrder => operation,
+            Choice::Permuted => self.bed.permutation.at(operation),
+            Choice::PermutedAnew => self.bed.other_permutation.at(operation),
+            Choice::Record => self.bed.scatter.at(operation),
+            Choice::Drawn | Choice::DrawnMissing => match &self.bed.zipf {
+                Some(zipf) if self.bed.plan.distribution == crate::Distribution::Zipfian => {
+                    // The permutation takes the frequent ones apart.
+                    self.bed.permutation.at(zipf.draw(&mut self.random))
+                }
+                _ => self.random.below(self.bed.plan.num),
+            },
+        }
+    }
+
+    fn syncs(&self) -> bool {
+        self.bed.plan.sync || self.workload.always_syncs()
+    }
+
+    fn new_value(&self, number: u64) -> &'a [u8] {
+        self.bed.values.value(number, self.generation, self.workload.value_bytes(self.bed.plan))
+    }
+
+    fn put(&mut self, number: u64) -> Result<(), S::Error> {
+        keys::write(number, &mut self.key);
+        let value = self.new_value(number);
+        self.bed.store.put(&self.key, value, self.syncs()).map_err(Failure::Store)?;
+        self.wrote(number, value.len());
+        Ok(())
+    }
+
+    fn write_singly(&mut self) -> Result<(), S::Error> {
+        let (deletes, sync) = (self.workload.action() == Action::Delete, self.syncs());
+        for operation in self.part.clone() {
+            let number = self.choose(operation);
+            keys::write(number, &mut self.key);
+            if deletes {
+                self.bed.store.delete(&self.key, sync).map_err(Failure::Store)?;
+                self.deleted(number);
+            } else {
+                let value = self.new_value(number);
+                self.bed.store.put(&self.key, value, sync).map_err(Failure::Store)?;
+                self.wrote(number, value.len());
+            }
+            self.timed(1);
+        }
+        Ok(())
+    }
+
+    fn write_batches(&mut self) -> Result<(), S::Error> {
+        let (deletes, sync) = (self.workload.action() == Action::Delete, self.syncs());
+        let (count, key_size) = (self.bed.plan.batch_size as usize, usize::from(self.bed.plan.key_size));
+        let mut names = vec![0; count * key_size];
+        let mut numbers = Vec::with_capacity(count);
+        for operation in self.part.clone() {
+            let number = self.choose(operation);
+            keys::write(number, &mut names[numbers.len() * key_size..][..key_size]);
+            numbers.push(number);
+            if numbers.len() < count && operation + 1 < self.part.end {
+                continue;
+            }
+            let change = |(&number, key)| {
+                if deletes { Change::Delete(key) } else { Change::Put(key, self.new_value(number)) }
+            };
+            let changes: Vec<Change<'_>> = numbers.iter().zip(names.chunks(key_size)).map(change).collect();
+            self.bed.store.write(&changes, sync).map_err(Failure::Store)?;
+            self.timed(numbers.len() as u64);
+            for number in numbers.drain(..) {
+                if deletes {
+                    self.deleted(number);
+                } else {
+                    self.wrote(number, self.workload.value_bytes(self.bed.plan));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wrote(&mut self, number: u64, value_bytes: usize) {
+        self.tally.user_bytes += u64::from(self.bed.plan.key_size) + value_bytes as u64;
+        self.bed.ledger.wrote(number, self.generation);
+    }
+
+    fn deleted(&mut self, number: u64) {
+        self.tally.user_bytes += u64::from(self.bed.plan.key_size);
+        self.bed.ledger.deleted(number);
+    }
+
+    fn read(&mut self) -> Result<(), S::Error> {
+        let missing = self.workload.choice() == Choice::DrawnMissing;
+        for operation in self.part.clone() {
+            let number = self.choose(operation);
+            if missing {
+                self.read_missing(number)?;
+            } else {
+                self.get(number)?;
+            }
+            self.timed(1);
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, number: u64) -> Result<(), S::Error> {
+        keys::write(number, &mut self.key);
+        let mut value = std::mem::take(&mut self.value);
+        let found = self.bed.store.get(&self.key, &mut value).map_err(Failure::Store)?;
+        self.see(number, found.then_some(&value[..]))?;
+        self.value = value;
+        Ok(())
+    }
+
+    fn read_missing(&mut self, number: u64) -> Result<(), S::Error> {
+        keys::write(number, &mut self.key);
+        let mut key = self.key.clone();
+        key.push(b'.');
+        let found = self.bed.store.get(&key, &mut self.value).map_err(Failure::Store)?;
+        demand(!found, &key, "a value where nothing was ever written")
+    }
+
+    fn read_many(&mut self) -> Result<(), S::Error> {
+        let count = self.bed.plan.keys_per_read as usize;
+        let (mut names, mut numbers) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for operation in self.part.clone() {
+            let number = self.choose(operation);
+            keys::write(number, &mut self.key);
+            names.push(self.key.clone());
+            numbers.push(number);
+            if numbers.len() < count && operation + 1 < self.part.end {
+                continue;
+            }
+            let values = self.bed.store.multi_get(&names).map_err(Failure::Store)?;
+            self.timed(numbers.len() as u64);
+            for (number, value) in numbers.drain(..).zip(values) {
+                keys::write(number, &mut self.key);
+                self.see(number, value.as_deref())?;
+            }
+            names.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes note of what a read has found under the key in hand.
+    fn see(&mut self, number: u64, value: Option<&[u8]>) -> Result<(), S::Error> {
+        let Some(value) = value else {
+            let expected = self.bed.ledger.state(number) == State::Absent;
+            return demand(expected || !self.bed.plan.verify, &self.key, "no value, but one was written");
+        };
+        self.tally.found += 1;
+        self.tally.user_bytes += (self.key.len() + value.len()) as u64;
+        self.compare(number, value)
+    }
+
+    fn seek(&mut self) -> Result<(), S::Error> {
+        let entries = self.bed.plan.entries_per_seek.into();
+        for operation in self.part.clone() {
+            let number = self.choose(operation);
+            self.scan(number, entries)?;
+            self.timed(1);
+        }
+        Ok(())
+    }
+
+    /// Reads so many entries from a key on.
+    fn scan(&mut self, number: u64, entries: u64) -> Result<(), S::Error> {
+        keys::write(number, &mut self.key);
+        let start = self.key.clone();
+        let range = (Bound::Included(&start[..]), Bound::Unbounded);
+        let mut cursor = self.bed.store.walk(range, false).map_err(Failure::Store)?;
+        self.see_entries(&mut cursor, entries)
+    }
+
+    /// Walks the keys with the numbers in `range`.
+    fn walk(&mut self, range: &Range<u64>, backward: bool) -> Result<(), S::Error> {
+        let (key_size, num) = (usize::from(self.bed.plan.key_size), self.bed.ledger.keys());
+        let name = |number: u64| {
+            let mut key = vec![0; key_size];
+            keys::write(number, &mut key);
+            key
+        };
+        let (start, end) = (name(range.start), name(range.end));
+        let first = if range.start == 0 { Bound::Unbounded } else { Bound::Included(&start[..]) };
+        let last = if range.end >= self.bed.plan.num.min(num) {
+            Bound::Unbounded
+        } else {
+            Bound::Excluded(&end[..])
+        };
+        let mut cursor = self.bed.store.walk((first, last), backward).map_err(Failure::Store)?;
+        for _ in self.part.clone() {
+            if !self.see_entry(&mut cursor)? {
+                break;
+            }
+            self.timed(1);
+        }
+        Ok(())
+    }
+
+    fn see_entries(&mut self, cursor: &mut S::Cursor<'_>, entries: u64) -> Result<(), S::Error> {
+        for _ in 0..entries {
+            if !self.see_entry(cursor)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the next entry, and reads it; returns whether there is one.
+    fn see_entry(&mut self, cursor: &mut S::Cursor<'_>) -> Result<bool, S::Error> {
+        if !cursor.advance().map_err(Failure::Store)? {
+            return Ok(false);
+        }
+        self.tally.found += 1;
+        self.tally.user_bytes += cursor.key().len() as u64;
+        let number = keys::parse(cursor.key(), self.bed.plan.key_size.into());
+        let value = cursor.value().map_err(Failure::Store)?;
+        self.tally.user_bytes += value.len() as u64;
+        if let Some(number) = number.filter(|_| self.bed.plan.verify) {
+            keys::write(number, &mut self.key);
+            self.compare(number, value)?;
+        }
+        Ok(true)
+    }
+
+    /// Compares a value with what it must be: its length always, its bytes if that was asked for.
+    fn compare(&mut self, number: u64, value: &[u8]) -> Result<(), S::Error> {
+        let bed = self.bed;
+        let state = bed.ledger.state(number);
+        let len = bed.len_of(state);
+        // Somebody may be writing it.
+        let settled = self.workload.reads_what_is_settled(bed.plan);
+        demand(value.len() == len || !settled, &self.key, "a value of another length than was written")?;
+        if !bed.plan.verify || !settled {
+            return Ok(());
+        }
+        match state {
+            State::Unknown => Ok(()),
+            State::Absent => demand(false, &self.key, "a value that was deleted or never written"),
+            State::Written(generation) => {
+                self.tally.verified += 1;
+                let expected = bed.values.value(number, generation, len);
+                demand(value == expected, &self.key, "other bytes than were written last")
+            }
+        }
+    }
+
+    /// What YCSB mixes.
+    fn mix(&mut self, mix: &Mix) -> Result<(), S::Error> {
+        for _ in self.part.clone() {
+            let operation = mix.draw(&mut self.random);
+            let number = match operation {
+                Operation::Insert => self.new_record()?,
+                _ => self.draw_record(mix),
+            };
+            match operation {
+                Operation::Read => self.get(number)?,
+                Operation::Update | Operation::Insert => self.put(number)?,
+                Operation::Scan(records) => self.scan(number, records)?,
+                Operation::Modify => {
+                    self.get(number)?;
+                    self.put(number)?;
+                }
+            }
+            self.timed(1);
+        }
+        Ok(())
+    }
+
+    fn draw_record(&mut self, mix: &Mix) -> u64 {
+        let zipf = self.bed.zipf.as_ref().expect("YCSB's workloads have one");
+        let rank = zipf.draw(&mut self.random);
+        let record = if mix.latest {
+            self.bed.records.load(Ordering::Acquire) - 1 - rank
+        } else {
+            // The permutation takes the frequent ones apart.
+            self.bed.permutation.at(rank)
+        };
+        self.bed.scatter.at(record)
+    }
+
+    fn new_record(&mut self) -> Result<u64, S::Error> {
+        let record = self.bed.records.fetch_add(1, Ordering::AcqRel);
+        if record >= self.bed.ledger.keys() {
+            return Err(Failure::Usage(
+                "more inserts than there were records: raise --num or lower --ops".into(),
+            ));
+        }
+        Ok(self.bed.scatter.at(record))
+    }
+}
+
+fn demand<E>(truth: bool, key: &[u8], found: &str) -> Result<(), E> {
+    if truth {
+        return Ok(());
+    }
+    Err(Failure::Mismatch(format!("verification failed: key {} has {found}", String::from_utf8_lossy(key))))
+}

@@ -1,0 +1,104 @@
+//! The core workloads of YCSB (Cooper et al., "Benchmarking Cloud Serving Systems with YCSB", SoCC 2010, table 2).
+//!
+//! Records are numbered in the order in which they are inserted, and scattered over the keys, as YCSB's hashed order does.
+//! Reads and updates draw records by Zipf's law: from those that were loaded, spread over all of them; or, for D, from the
+//! newest ones backward. Where YCSB's own generator follows the growing number of records, the law here stays that of the
+//! loaded ones; at most one record in twenty is new.
+
+use crate::keys::Random;
+
+/// What a workload does, in hundredths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mix {
+    reads: u8,
+    updates: u8,
+    inserts: u8,
+    scans: u8,
+    /// Reads that are followed by an update of the same record; the rest to a hundred.
+    modifications: u8,
+    /// Whether the newest records are drawn most.
+    pub latest: bool,
+}
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Read,
+    Update,
+    Insert,
+    /// Of so many records.
+    Scan(u64),
+    Modify,
+}
+
+/// The longest scan.
+const SCAN_MAX: u64 = 100;
+
+impl Mix {
+    pub const A: Self = Self::of([50, 50, 0, 0, 0], false);
+    pub const B: Self = Self::of([95, 5, 0, 0, 0], false);
+    pub const C: Self = Self::of([100, 0, 0, 0, 0], false);
+    pub const D: Self = Self::of([95, 0, 5, 0, 0], true);
+    pub const E: Self = Self::of([0, 0, 5, 95, 0], false);
+    pub const F: Self = Self::of([50, 0, 0, 0, 50], false);
+
+    const fn of(parts: [u8; 5], latest: bool) -> Self {
+        let [reads, updates, inserts, scans, modifications] = parts;
+        assert!(reads + updates + inserts + scans + modifications == 100, "parts of a hundred");
+        Self { reads, updates, inserts, scans, modifications, latest }
+    }
+
+    /// The next operation.
+    pub fn draw(&self, random: &mut Random) -> Operation {
+        let mut place = random.below(100) as u8;
+        for (part, operation) in [
+            (self.reads, Operation::Read),
+            (self.updates, Operation::Update),
+            (self.inserts, Operation::Insert),
+            (self.modifications, Operation::Modify),
+        ] {
+            if place < part {
+                return operation;
+            }
+            place -= part;
+        }
+        Operation::Scan(1 + random.below(SCAN_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_their_parts() {
+        const DRAWS: usize = 100_000;
+        for mix in [Mix::A, Mix::B, Mix::C, Mix::D, Mix::E, Mix::F] {
+            let mut random = Random::new(1);
+            let drawn: Vec<Operation> = (0..DRAWS).map(|_| mix.draw(&mut random)).collect();
+            let part = |is: fn(&Operation) -> bool| {
+                (100 * drawn.iter().filter(|one| is(one)).count()) as f64 / DRAWS as f64
+            };
+            let is_scan = |one: &Operation| matches!(one, Operation::Scan(_));
+            for (found, expected) in [
+                (part(|one| *one == Operation::Read), mix.reads),
+                (part(|one| *one == Operation::Update), mix.updates),
+                (part(|one| *one == Operation::Insert), mix.inserts),
+                (part(is_scan), mix.scans),
+                (part(|one| *one == Operation::Modify), mix.modifications),
+            ] {
+                assert!((found - f64::from(expected)).abs() < 0.5, "{mix:?}: {found} of {expected}");
+                assert!((expected == 0) == (found == 0.0), "{mix:?}: {found} of {expected}");
+            }
+            let lengths: Vec<u64> = drawn
+                .iter()
+                .filter_map(|one| if let Operation::Scan(length) = one { Some(*length) } else { None })
+                .collect();
+            if !lengths.is_empty() {
+                assert_eq!((lengths.iter().min(), lengths.iter().max()), (Some(&1), Some(&SCAN_MAX)));
+                let mean = lengths.iter().sum::<u64>() as f64 / lengths.len() as f64;
+                assert!((mean - 50.5).abs() < 1.0, "scans of {mean} records");
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Reports as rows of a table.
+
+use tamarack_bench::{Reclaim, Report};
+
+use crate::failure::Result;
+use crate::output::{self, Output};
+
+/// Prints the heading of the table.
+pub fn print_heading(output: &mut Output) -> Result<()> {
+    output.line(&row([
+        "workload",
+        "ops",
+        "seconds",
+        "ops/s",
+        "p50 µs",
+        "p99 µs",
+        "p99.9 µs",
+        "max µs",
+        "cpu s",
+        "dev write",
+        "dev read",
+        "write amp",
+        "on disk",
+        "space amp",
+    ]))
+}
+
+/// Prints a report as a row.
+pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
+    let optional = |bytes: Option<u64>| bytes.map_or("–".to_owned(), output::bytes);
+    let ratio = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
+    let micros = |time: f64| format!("{time:.1}");
+    output.line(&row([
+        report.workload,
+        &output::count(report.ops),
+        &format!("{:.3}", report.seconds),
+        &output::count(report.ops_per_second as u64),
+        &micros(report.latency_us.p50),
+        &micros(report.latency_us.p99),
+        &micros(report.latency_us.p999),
+        &micros(report.latency_us.max),
+        &format!("{:.2}", report.cpu_seconds),
+        &optional(report.device_write_bytes),
+        &optional(report.device_read_bytes),
+        &ratio(report.write_amplification),
+        &output::bytes(report.disk_bytes),
+        &ratio(report.space_amplification),
+    ]))?;
+    if let Some(writes) = report.written_meanwhile {
+        let rate = output::count((writes as f64 / report.seconds.max(f64::MIN_POSITIVE)) as u64);
+        output.line(&format!("  {} written meanwhile, {rate}/s", output::count(writes)))?;
+    }
+    match &report.reclaim {
+        Some(reclaim) => output.line(&format!("  {}", describe(reclaim))),
+        None => Ok(()),
+    }
+}
+
+fn describe(reclaim: &Reclaim) -> String {
+    let bound = output::bytes(reclaim.bound_bytes);
+    let below = match reclaim.below_bound_seconds {
+        Some(seconds) => format!("below the bound of {bound} after {seconds:.1} s"),
+        None => format!("never below the bound of {bound}"),
+    };
+    let (ratio, bytes) = (reclaim.rest_space_amplification, output::bytes(reclaim.rest_disk_bytes));
+    format!(
+        "{below}, at rest after {:.1} s with {ratio:.2} times the live bytes, {bytes}",
+        reclaim.rest_seconds
+    )
+}
+
+fn row(cells: [&str; 14]) -> String {
+    const WIDTHS: [usize; 13] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10, 10];
+    let mut line = format!("{:<16}", cells[0]);
+    for (cell, width) in cells[1..].iter().zip(WIDTHS) {
+        line += &format!("{cell:>width$}");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_down_is_told() {
+        let reclaim = Reclaim {
+            bound_bytes: 150,
+            below_bound_seconds: None,
+            rest_seconds: 7.0,
+            rest_disk_bytes: 151,
+            rest_space_amplification: 1.51,
+        };
+        let expected =
+            "never below the bound of 150 B, at rest after 7.0 s with 1.51 times the live bytes, 151 B";
+        assert_eq!(describe(&reclaim), expected);
+    }
+}
