@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
@@ -16,6 +16,7 @@ use crate::store::{Cursor, Store};
 use crate::values::{Ledger, State, Values};
 use crate::worker::{Tally, Worker};
 use crate::workload::Workload;
+use crate::ycsb::Records;
 use crate::zipf::Zipf;
 use crate::{disk, disk_bytes};
 
@@ -34,7 +35,7 @@ pub struct Bed<'a, S> {
     /// Where YCSB's records are.
     pub(crate) scatter: Permutation,
     /// How many of those there are.
-    pub(crate) records: AtomicU64,
+    pub(crate) records: Records,
     /// Where keys are drawn by Zipf's law.
     pub(crate) zipf: Option<Zipf>,
     path: &'a Path,
@@ -59,7 +60,7 @@ impl<'a, S: Store> Bed<'a, S> {
             permutation: Permutation::new(plan.num, plan.seed),
             other_permutation: Permutation::new(plan.num, mix(plan.seed)),
             scatter: Permutation::new(plan.num.saturating_mul(2), mix(mix(plan.seed))),
-            records: AtomicU64::new(plan.num),
+            records: Records::new(plan.num),
             limits,
             zipf: (ycsb || plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
             workloads_run: 0,
@@ -92,7 +93,7 @@ impl<'a, S: Store> Bed<'a, S> {
         drop(cursor);
         let is_there = |record: &u64| self.ledger.state(self.scatter.at(*record)) != State::Absent;
         let inserted = (self.plan.num..self.ledger.keys()).take_while(is_there).count();
-        *self.records.get_mut() += inserted as u64;
+        self.records = Records::new(self.plan.num + inserted as u64);
         Ok(())
     }
 

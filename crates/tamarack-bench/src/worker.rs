@@ -375,16 +375,22 @@ impl<'a, S: Store> Worker<'a, S> {
     /// What YCSB mixes.
     fn mix(&mut self, mix: &Mix) -> Result<(), S::Error> {
         for _ in self.part.clone() {
-            let operation = mix.draw(&mut self.random);
-            let number = match operation {
-                Operation::Insert => self.new_record()?,
-                _ => self.draw_record(mix),
-            };
-            match operation {
-                Operation::Read => self.get(number)?,
-                Operation::Update | Operation::Insert => self.put(number)?,
-                Operation::Scan(records) => self.scan(number, records)?,
+            match mix.draw(&mut self.random) {
+                Operation::Insert => self.insert()?,
+                Operation::Read => {
+                    let number = self.draw_record(mix);
+                    self.get(number)?;
+                }
+                Operation::Update => {
+                    let number = self.draw_record(mix);
+                    self.put(number)?;
+                }
+                Operation::Scan(records) => {
+                    let number = self.draw_record(mix);
+                    self.scan(number, records)?;
+                }
                 Operation::Modify => {
+                    let number = self.draw_record(mix);
                     self.get(number)?;
                     self.put(number)?;
                 }
@@ -398,7 +404,7 @@ impl<'a, S: Store> Worker<'a, S> {
         let zipf = self.bed.zipf.as_ref().expect("YCSB's workloads have one");
         let rank = zipf.draw(&mut self.random);
         let record = if mix.latest {
-            self.bed.records.load(Ordering::Acquire) - 1 - rank
+            self.bed.records.count() - 1 - rank
         } else {
             // The permutation takes the frequent ones apart.
             self.bed.permutation.at(rank)
@@ -406,14 +412,16 @@ impl<'a, S: Store> Worker<'a, S> {
         self.bed.scatter.at(record)
     }
 
-    fn new_record(&mut self) -> Result<u64, S::Error> {
-        let record = self.bed.records.fetch_add(1, Ordering::AcqRel);
+    fn insert(&mut self) -> Result<(), S::Error> {
+        let record = self.bed.records.take();
         if record >= self.bed.ledger.keys() {
             return Err(Failure::Usage(
                 "more inserts than there were records: raise --num or lower --ops".into(),
             ));
         }
-        Ok(self.bed.scatter.at(record))
+        self.put(self.bed.scatter.at(record))?;
+        self.bed.records.add(record);
+        Ok(())
     }
 }
 

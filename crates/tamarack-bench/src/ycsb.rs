@@ -5,7 +5,49 @@
 //! newest ones backward. Where YCSB's own generator follows the growing number of records, the law here stays that of the
 //! loaded ones; at most one record in twenty is new.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::keys::Random;
+
+/// How many records there are. A record counts once it and all before it are there, so that nobody looks for one that is on
+/// its way.
+#[derive(Debug)]
+pub struct Records {
+    next: AtomicU64,
+    there: AtomicU64,
+    /// Those that are there while an earlier one is not.
+    ahead: Mutex<BTreeSet<u64>>,
+}
+
+impl Records {
+    /// So many.
+    pub fn new(count: u64) -> Self {
+        Self { next: AtomicU64::new(count), there: AtomicU64::new(count), ahead: Mutex::default() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.there.load(Ordering::Acquire)
+    }
+
+    /// The number of a new one.
+    pub fn take(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The record of that number is there.
+    pub fn add(&self, record: u64) {
+        let mut ahead = self.ahead.lock().expect("nobody panics with the lock");
+        ahead.insert(record);
+        let mut there = self.there.load(Ordering::Relaxed);
+        while ahead.remove(&there) {
+            there += 1;
+        }
+        self.there.store(there, Ordering::Release);
+    }
+}
 
 /// What a workload does, in hundredths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +111,18 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_counts_once_all_before_it_are_there() {
+        let records = Records::new(10);
+        let taken = [records.take(), records.take(), records.take()];
+        assert_eq!(taken, [10, 11, 12]);
+        records.add(12);
+        records.add(11);
+        assert_eq!(records.count(), 10);
+        records.add(10);
+        assert_eq!((records.count(), records.take()), (13, 13));
+    }
 
     #[test]
     fn operations_have_their_parts() {
