@@ -57,7 +57,7 @@ fn plain() -> Options {
 
 /// Room for everything in one segment and one memtable.
 fn roomy() -> Options {
-    Options { segment_bytes_max: 64 << 10, memtable_bytes: 64 << 10, recovery_log_max: 4 << 20, ..quiet() }
+    Options { segment_bytes_max: 32 << 10, memtable_bytes: 32 << 10, recovery_log_max: 4 << 20, ..quiet() }
 }
 
 /// The scenarios that are the same in every run.

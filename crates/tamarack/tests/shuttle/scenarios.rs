@@ -12,7 +12,7 @@ use crate::schedule::explore;
 use crate::world::run;
 
 /// Schedules of each scenario, unless the environment says otherwise.
-const SCHEDULES: u64 = 1000;
+const SCHEDULES: u64 = 500;
 /// So many schedules come to everything that there is to come to.
 const SCHEDULES_TELLING: u64 = 100;
 
