@@ -12,4 +12,6 @@ pub enum Failure<E> {
     Mismatch(String),
     /// The store has failed.
     Store(E),
+    /// A call of the operating system has failed beside the store.
+    Io(std::io::Error),
 }

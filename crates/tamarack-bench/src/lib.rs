@@ -11,6 +11,7 @@
     reason = "measuring is done with the real clock"
 )]
 
+mod cache;
 mod disk;
 mod failure;
 mod keys;

@@ -25,6 +25,14 @@ pub struct Plan {
     #[arg(long, value_name = "N")]
     pub ops: Option<u64>,
 
+    /// End workloads that are not fills after so many seconds, or after --ops operations if those are done before
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub seconds: Option<u64>,
+
+    /// Have the files of the database out of the page cache when a workload begins
+    #[arg(long)]
+    pub cold: bool,
+
     /// Bytes per value
     #[arg(long, default_value_t = 1024, value_name = "BYTES")]
     pub value_size: usize,

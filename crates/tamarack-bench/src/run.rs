@@ -18,7 +18,7 @@ use crate::worker::{Tally, Worker};
 use crate::workload::Workload;
 use crate::ycsb::Records;
 use crate::zipf::Zipf;
-use crate::{disk, disk_bytes};
+use crate::{cache, disk, disk_bytes};
 
 /// Is told how many operations were done since it was told last, now and then and by all threads.
 pub type Advance<'a> = &'a (dyn Fn(u64) + Sync);
@@ -115,8 +115,12 @@ impl<'a, S: Store> Bed<'a, S> {
     /// Runs `workload`, and waits until its consequences have settled.
     ///
     /// # Errors
-    /// Those of the store; `Mismatch` if it gives back something else than was written.
+    /// Those of the store; `Mismatch` if it gives back something else than was written; `Io` if files could not be taken out of
+    /// the page cache.
     pub fn run(&mut self, workload: Workload, advance: Advance<'_>) -> Result<Report, S::Error> {
+        if self.plan.cold {
+            cache::evict(self.path).map_err(Failure::Io)?;
+        }
         let written = self.store.written();
         let (measured, disk_bytes_peak) = disk::peak(self.path, || {
             let before = Resources::now();

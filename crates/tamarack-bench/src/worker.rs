@@ -52,6 +52,8 @@ pub struct Worker<'a, S> {
     tally: Tally,
     /// When the last operation ended.
     last: Instant,
+    /// When no other begins.
+    end: Option<Instant>,
     reported: Instant,
     unreported: u64,
     key: Vec<u8>,
@@ -80,6 +82,7 @@ impl<'a, S: Store> Worker<'a, S> {
             advance,
             tally: Tally::new(),
             last: now,
+            end: None,
             reported: now,
             unreported: 0,
             key: vec![0; bed.plan.key_size.into()],
@@ -90,6 +93,8 @@ impl<'a, S: Store> Worker<'a, S> {
     /// Does all of it. A walk has the keys with the numbers in `range`.
     pub fn run(mut self, range: Range<u64>) -> Result<Tally, S::Error> {
         self.last = Instant::now();
+        self.end =
+            self.workload.seconds(self.bed.plan).map(|seconds| self.last + Duration::from_secs(seconds));
         match self.workload.action() {
             Action::Put | Action::Delete if self.bed.plan.batch_size == 1 => self.write_singly()?,
             Action::Put | Action::Delete => self.write_batches()?,
@@ -127,6 +132,19 @@ impl<'a, S: Store> Worker<'a, S> {
         }
     }
 
+    /// The number of the next operation, unless all are done or the time is up.
+    fn next_operation(&mut self) -> Option<u64> {
+        if self.end.is_some_and(|end| self.last >= end) {
+            return None;
+        }
+        self.part.next()
+    }
+
+    /// Whether no other operation follows, as far as that can be known.
+    fn is_last(&self, operation: u64) -> bool {
+        operation + 1 == self.part.end
+    }
+
     fn choose(&mut self, operation: u64) -> u64 {
         match self.workload.choice() {
             Choice::InOrder => operation,
@@ -161,7 +179,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     fn write_singly(&mut self) -> Result<(), S::Error> {
         let (deletes, sync) = (self.workload.action() == Action::Delete, self.syncs());
-        for operation in self.part.clone() {
+        while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
             keys::write(number, &mut self.key);
             if deletes {
@@ -182,11 +200,11 @@ impl<'a, S: Store> Worker<'a, S> {
         let (count, key_size) = (self.bed.plan.batch_size as usize, usize::from(self.bed.plan.key_size));
         let mut names = vec![0; count * key_size];
         let mut numbers = Vec::with_capacity(count);
-        for operation in self.part.clone() {
+        while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
             keys::write(number, &mut names[numbers.len() * key_size..][..key_size]);
             numbers.push(number);
-            if numbers.len() < count && operation + 1 < self.part.end {
+            if numbers.len() < count && !self.is_last(operation) {
                 continue;
             }
             let change = |(&number, key)| {
@@ -218,7 +236,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     fn read(&mut self) -> Result<(), S::Error> {
         let missing = self.workload.choice() == Choice::DrawnMissing;
-        for operation in self.part.clone() {
+        while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
             if missing {
                 self.read_missing(number)?;
@@ -250,12 +268,12 @@ impl<'a, S: Store> Worker<'a, S> {
     fn read_many(&mut self) -> Result<(), S::Error> {
         let count = self.bed.plan.keys_per_read as usize;
         let (mut names, mut numbers) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for operation in self.part.clone() {
+        while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
             keys::write(number, &mut self.key);
             names.push(self.key.clone());
             numbers.push(number);
-            if numbers.len() < count && operation + 1 < self.part.end {
+            if numbers.len() < count && !self.is_last(operation) {
                 continue;
             }
             let values = self.bed.store.multi_get(&names).map_err(Failure::Store)?;
@@ -282,7 +300,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     fn seek(&mut self) -> Result<(), S::Error> {
         let entries = self.bed.plan.entries_per_seek.into();
-        for operation in self.part.clone() {
+        while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
             self.scan(number, entries)?;
             self.timed(1);
@@ -315,7 +333,7 @@ impl<'a, S: Store> Worker<'a, S> {
             Bound::Excluded(&end[..])
         };
         let mut cursor = self.bed.store.walk((first, last), backward).map_err(Failure::Store)?;
-        for _ in self.part.clone() {
+        while self.next_operation().is_some() {
             if !self.see_entry(&mut cursor)? {
                 break;
             }
@@ -374,7 +392,7 @@ impl<'a, S: Store> Worker<'a, S> {
 
     /// What YCSB mixes.
     fn mix(&mut self, mix: &Mix) -> Result<(), S::Error> {
-        for _ in self.part.clone() {
+        while self.next_operation().is_some() {
             match mix.draw(&mut self.random) {
                 Operation::Insert => self.insert()?,
                 Operation::Read => {

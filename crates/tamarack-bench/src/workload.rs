@@ -213,9 +213,16 @@ impl Workload {
         if self == Self::Fill100k { LARGE_VALUE_BYTES } else { plan.value_size }
     }
 
-    /// How many operations it has.
+    /// How long it goes on, if not until all its operations are done.
+    pub(crate) fn seconds(self, plan: &Plan) -> Option<u64> {
+        let counted = self.is_fill() || self == Self::Deletehalf;
+        plan.seconds.filter(|_| !counted)
+    }
+
+    /// How many operations it has at most.
     pub fn operations(self, plan: &Plan) -> u64 {
         match self {
+            _ if self.seconds(plan).is_some() => plan.ops.unwrap_or(u64::MAX),
             Self::Fillseq | Self::Fillrandom | Self::Ycsbload | Self::Recover => plan.num,
             Self::Deletehalf => plan.num / 2,
             Self::Fillsync | Self::Fill100k => (plan.num / 1000).max(100).min(plan.num),

@@ -171,6 +171,9 @@ impl From<tamarack_bench::Failure<tamarack::Error>> for Failure {
             tamarack_bench::Failure::Usage(message) => Self::Usage(message),
             tamarack_bench::Failure::Mismatch(message) => Self::Mismatch(message),
             tamarack_bench::Failure::Store(error) => Self::Engine(error),
+            tamarack_bench::Failure::Io(source) => {
+                Self::Io { action: "take the database's files out of the page cache".into(), source }
+            }
         }
     }
 }

@@ -80,6 +80,22 @@ fn reads_of_many_seeks_and_reads_beside_a_writer_find_everything() {
 }
 
 #[test]
+fn a_workload_ends_when_its_time_is_up_and_reads_from_the_device_when_it_is_cold() {
+    let world = World::new();
+    let extra = ["--seconds", "1", "--threads", "2", "--verify", "--cold", "--batch-size", "3"];
+    let run = world.ok(&[&["bench", "fillrandom", "overwrite", "readrandom"], &SMALL[..], &extra].concat());
+    let reports = run.json_lines();
+    assert_eq!(reports[0]["ops"], json!(2000), "a fill writes every key");
+    for report in &reports[1..] {
+        assert!((1.0..5.0).contains(&field(report, "seconds")) && field(report, "ops") > 2000.0, "{report}");
+    }
+    assert_eq!(reports[2]["found"], reports[2]["ops"]);
+    let extra = ["--seconds", "100", "--ops", "10"];
+    let run = world.ok(&[&["bench", "fillseq", "readrandom"], &SMALL[..], &extra].concat());
+    assert_eq!(run.json_lines()[1]["ops"], json!(10));
+}
+
+#[test]
 fn workloads_of_ycsb_find_their_records() {
     let world = World::new();
     let workloads = ["ycsbload", "ycsba", "ycsbb", "ycsbc", "ycsbd", "ycsbe", "ycsbf", "readseq"];

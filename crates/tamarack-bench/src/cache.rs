@@ -1,0 +1,50 @@
+//! The page cache.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Advice, fadvise};
+
+/// Takes the files under `path` out of the page cache, once they are durable: what is dirty would stay. What a process has
+/// mapped stays, too.
+pub fn evict(path: &Path) -> io::Result<()> {
+    for entry in walkdir::WalkDir::new(path) {
+        let entry = entry?;
+        if entry.file_type().is_file() {
+            let file = File::open(entry.path())?;
+            file.sync_data()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::resources::Resources;
+
+    /// What `statfs` says of a file system in memory, out of which nothing can be evicted.
+    const TMPFS: i64 = 0x0102_1994;
+
+    #[test]
+    fn what_is_evicted_is_read_from_the_device() {
+        let directory =
+            tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("the checkout can be written");
+        let path = directory.path().join("file");
+        let mut file = File::create(&path).expect("the directory is ours");
+        file.write_all(&vec![7; 1 << 20]).expect("there is room");
+        evict(directory.path()).expect("files can be opened");
+        let before = Resources::now();
+        let bytes = std::fs::read(&path).expect("it is there");
+        assert!(bytes == vec![7; 1 << 20]);
+        let in_memory = rustix::fs::statfs(&path).is_ok_and(|system| system.f_type == TMPFS);
+        match before.spent().device_read_bytes.filter(|_| !in_memory) {
+            Some(read) => assert!(read >= 1 << 20, "{read} bytes were read"),
+            None => println!("skipped: reads of the device are not counted here"),
+        }
+    }
+}
