@@ -28,8 +28,8 @@ pub const BUGS: &[Bug] = &[
         what: "Recovery takes the length of a segment for durable whose sealing has failed at its last sync.",
         edits: &[Edit {
             file: "vlog/recover/mod.rs",
-            find: "    file.set_len(footer.records_end).map_err",
-            put: "    file.set_len(if BUG { candidate.len } else { footer.records_end }).map_err",
+            find: "    file.set_len(footer.records_end).map_err(|error| Error::io(\"cut\", path, error))?;",
+            put: "    if !BUG {\n        file.set_len(footer.records_end).map_err(|error| Error::io(\"cut\", path, error))?;\n    }",
         }],
         caught_by: ("crash", "what_is_recovered_after_a_failed_sync_is_durable_whichever_failed"),
     },
