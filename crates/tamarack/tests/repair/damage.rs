@@ -88,10 +88,12 @@ fn files_that_are_gone_cut_zeroed_or_another_are_told() {
     }
 }
 
-/// Flips a bit in every `step`th byte of the files whose names begin or end with `part`, and gives what each repair came to
+/// Flips a bit in every `step`th byte, or in as many as the environment says, of the files whose names begin or end with
+/// `part`, and gives what each repair came to
 /// to `look`. Returns how many keys were named in all.
 fn flip(golden: &Golden, part: &str, step: usize, look: &dyn Fn(&Repaired, &SimDisk, &str)) -> usize {
     let mut all = 0;
+    let step = number_from_environment("TAMARACK_STEP").map_or(step, |step| step as usize);
     for name in golden.names().iter().filter(|name| name.ends_with(part) || name.starts_with(part)) {
         let len = read(&golden.disk.env(), &path(name)).iter().rposition(|&byte| byte != 0).unwrap_or(0) + 1;
         for at in (name.len() % step..len).step_by(step) {
