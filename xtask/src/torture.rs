@@ -38,7 +38,7 @@ const SUITES: &[Suite] = &[
     },
     Suite { program: "kill", tests: &["every"], shuttle: false, seeds: 500, unit: "killed processes" },
     Suite {
-        program: "crash",
+        program: "engine",
         tests: &["crashes"],
         shuttle: false,
         seeds: 500,

@@ -1,4 +1,4 @@
-//! What a pointer must lead to. Flipped bytes are the business of `tests/damage.rs`; here every checksum is right.
+//! What a pointer must lead to. Flipped bytes are the business of `tests/engine/damage.rs`; here every checksum is right.
 
 use super::*;
 use crate::base::codec::Codec;

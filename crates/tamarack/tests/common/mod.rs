@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use tamarack::{Db, IterOptions, Options, testing};
+use tamarack::{Db, GcPolicy, IterOptions, Options, testing};
 
 pub mod garbage;
 pub mod history;
@@ -88,6 +88,18 @@ pub fn tiny() -> Options {
         block_bytes: 512,
         inline_value_max: 16,
         ..Options::default()
+    }
+}
+
+/// The same where nothing is collected unless somebody asks for it.
+pub fn tiny_without_gc() -> Options {
+    Options {
+        gc: GcPolicy::Off,
+        max_space_amplification: 1000.0,
+        background_threads: 1,
+        block_cache_bytes: 64 << 10,
+        filter_bits_per_key: 4,
+        ..tiny()
     }
 }
 

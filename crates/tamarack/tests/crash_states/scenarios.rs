@@ -1,12 +1,12 @@
 //! What is done before and while the power may fail. Limits are tiny, so that a few writes fill a segment or a memtable.
 
 use tamarack::testing::{CrashStates, SimDisk, SimOptions};
-use tamarack::{GcPolicy, LogMode, Options};
+use tamarack::{LogMode, Options};
 
 use super::driver::{Driver, Operation, Recording};
 use super::explore::COMBINATIONS_MAX;
 use crate::common::history::History;
-use crate::common::{Random, tiny};
+use crate::common::{Random, tiny_without_gc};
 
 /// Something that is done in the same way every time.
 pub struct Scenario {
@@ -39,31 +39,24 @@ impl Scenario {
     }
 }
 
-/// Nothing happens but what is asked for.
-fn quiet() -> Options {
-    Options {
-        gc: GcPolicy::Off,
-        max_space_amplification: 1000.0,
-        background_threads: 1,
-        block_cache_bytes: 64 << 10,
-        filter_bits_per_key: 4,
-        ..tiny()
-    }
-}
-
 fn plain() -> Options {
-    Options { log_mode: LogMode::Plain, ..quiet() }
+    Options { log_mode: LogMode::Plain, ..tiny_without_gc() }
 }
 
 /// Room for everything in one segment and one memtable.
 fn roomy() -> Options {
-    Options { segment_bytes_max: 32 << 10, memtable_bytes: 32 << 10, recovery_log_max: 4 << 20, ..quiet() }
+    Options {
+        segment_bytes_max: 32 << 10,
+        memtable_bytes: 32 << 10,
+        recovery_log_max: 4 << 20,
+        ..tiny_without_gc()
+    }
 }
 
 /// The scenarios that are the same in every run.
 pub fn fixed() -> Vec<Scenario> {
     let mut all = vec![
-        Scenario::new("create", quiet(), |driver| {
+        Scenario::new("create", tiny_without_gc(), |driver| {
             driver.record();
             driver.open();
             driver.put(0, 100, false);
@@ -75,16 +68,16 @@ pub fn fixed() -> Vec<Scenario> {
         Scenario::new("batch", roomy(), batches),
         Scenario::new("batch, plain writes", Options { log_mode: LogMode::Plain, ..roomy() }, batches),
         Scenario::new("synced and not", roomy(), sync_mix),
-        Scenario::new("flush", quiet(), flushes),
-        Scenario::new("compaction", quiet(), compactions),
-        Scenario::new("garbage collection", quiet(), collections),
+        Scenario::new("flush", tiny_without_gc(), flushes),
+        Scenario::new("compaction", tiny_without_gc(), compactions),
+        Scenario::new("garbage collection", tiny_without_gc(), collections),
         Scenario::new("collection under writes", plain(), collections_under_writes),
         Scenario::new("hole punching", Options { segment_bytes_max: 512 << 10, ..roomy() }, punching),
         Scenario::new("manifest rotation", Options { memtable_bytes: 4 << 10, ..roomy() }, rotation),
-        Scenario::new("segment roll", quiet(), rolls),
+        Scenario::new("segment roll", tiny_without_gc(), rolls),
         Scenario::new("segment roll, plain writes", plain(), rolls),
-        Scenario::new("checkpoint", quiet(), checkpoints),
-        Scenario::new("close", quiet(), closes),
+        Scenario::new("checkpoint", tiny_without_gc(), checkpoints),
+        Scenario::new("close", tiny_without_gc(), closes),
     ];
     all.extend((0..RECOVERIES).map(|part| recovery("recovery", 1, part)));
     all.extend((0..RECOVERIES).map(|part| recovery("recovery of a recovery", 2, part)));
@@ -273,7 +266,7 @@ fn closes(driver: &mut Driver) {
 /// Opens what a crash has left, `depth` times: each in the midst of the opening before. `part` of all parts says where the
 /// crashes are.
 fn recovery(name: &str, depth: usize, part: usize) -> Scenario {
-    Scenario::new(&format!("{name}-{part}"), quiet(), move |driver| {
+    Scenario::new(&format!("{name}-{part}"), tiny_without_gc(), move |driver| {
         let mut recording = {
             driver.open();
             driver.put(0, 400, true);
@@ -283,7 +276,7 @@ fn recovery(name: &str, depth: usize, part: usize) -> Scenario {
             driver.recording()
         };
         for level in 0..depth {
-            let next = crashed(&recording, part + level, &quiet());
+            let next = crashed(&recording, part + level, &tiny_without_gc());
             let last = std::mem::replace(driver, next);
             drop(last.end());
             driver.record();
@@ -316,7 +309,7 @@ pub fn random(seed: u64) -> Scenario {
         log_mode: random.pick(&[LogMode::Auto, LogMode::Auto, LogMode::Plain]),
         segment_bytes_max: random.pick(&[4 << 10, 4 << 10, 8 << 10]),
         inline_value_max: random.pick(&[0, 16, 200]),
-        ..quiet()
+        ..tiny_without_gc()
     };
     Scenario::new(&format!("random-{seed}"), options, move |driver| {
         let mut random = random.clone();

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use tamarack::testing::{Call, Env, Faults, SimDisk, SimOptions};
-use tamarack::{Db, Error, ErrorKind, GcGoal, GcPolicy, LogMode, Options, Result};
+use tamarack::{Db, Error, ErrorKind, GcGoal, LogMode, Options, Result};
 
 use crate::common::time::unwatched;
-use crate::common::tiny;
+use crate::common::tiny_without_gc;
 use crate::ledger::Ledger;
 use crate::log_syncs::LogSyncs;
 
@@ -20,15 +20,7 @@ const LONG: usize = 60;
 
 /// Nothing is collected but what is asked for.
 pub fn options(log_mode: LogMode) -> Options {
-    Options {
-        log_mode,
-        gc: GcPolicy::Off,
-        max_space_amplification: 1000.0,
-        background_threads: 1,
-        block_cache_bytes: 8 << 10,
-        filter_bits_per_key: 4,
-        ..tiny()
-    }
+    Options { log_mode, block_cache_bytes: 8 << 10, ..tiny_without_gc() }
 }
 
 /// A disk with a database that has died: there are tables, garbage, holes to be made, and a log to be replayed.

@@ -6,13 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tamarack::testing::{Env, SimDisk, SimOptions};
-use tamarack::{
-    CheckLevel, Codec, Db, GcGoal, GcPolicy, IterOptions, Loss, Options, RepairOptions, RepairReport,
-};
+use tamarack::{CheckLevel, Codec, Db, GcGoal, IterOptions, Loss, Options, RepairOptions, RepairReport};
 
 use crate::common::garbage::walk;
 use crate::common::time::unwatched;
-use crate::common::{Random, tiny};
+use crate::common::{Random, tiny_without_gc};
 
 pub const KEYS: usize = 160;
 
@@ -26,14 +24,11 @@ pub struct Golden {
 
 pub fn options() -> Options {
     Options {
-        gc: GcPolicy::Off,
-        max_space_amplification: 1000.0,
-        background_threads: 1,
         segment_bytes_max: 16 << 10,
         memtable_bytes: 16 << 10,
         block_codec: Codec::Lz4,
         value_codec: Codec::None,
-        ..tiny()
+        ..tiny_without_gc()
     }
 }
 

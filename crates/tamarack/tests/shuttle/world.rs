@@ -5,30 +5,18 @@ use std::path::Path;
 
 use shuttle::thread;
 use tamarack::testing::{Env, SimDisk, SimOptions};
-use tamarack::{CheckLevel, Db, GcGoal, GcPolicy, IterOptions, Options};
+use tamarack::{CheckLevel, Db, GcGoal, IterOptions, Options};
 
 use crate::common::garbage::{Content, walk};
 use crate::common::time::unwatched;
 use crate::common::writer::{Writer, durable};
-use crate::common::{Random, tiny};
+use crate::common::{Random, tiny_without_gc};
 use crate::coverage::Coverage;
 use crate::roles::{Actor, COPIED, COPY, Got, Outcome, Role, Seen};
 
 const DATABASE: &str = "/db";
 /// About so many changes of the disk are made while the threads run; the crash comes in the midst of them.
 const CHANGES_TYPICAL: usize = 120;
-
-/// Nothing is collected unless somebody asks for it.
-fn options() -> Options {
-    Options {
-        gc: GcPolicy::Off,
-        max_space_amplification: 1000.0,
-        background_threads: 1,
-        block_cache_bytes: 64 << 10,
-        filter_bits_per_key: 4,
-        ..tiny()
-    }
-}
 
 /// Blocks as small as sectors, so that small values leave holes.
 fn disk(seed: u64) -> SimDisk {
@@ -37,7 +25,7 @@ fn disk(seed: u64) -> SimDisk {
 
 /// Opens a database, in which nothing happens by itself.
 pub fn open(env: &Env, path: &Path, what: &str) -> Db {
-    let opened = Db::open_with_env(path, options(), &unwatched(env.clone()));
+    let opened = Db::open_with_env(path, tiny_without_gc(), &unwatched(env.clone()));
     opened.unwrap_or_else(|error| panic!("{what}: open: {error}"))
 }
 

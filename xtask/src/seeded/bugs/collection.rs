@@ -11,7 +11,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;",
             put: "        if !BUG {\n            self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;\n        }",
         }],
-        caught_by: ("gc_faults", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
+        caught_by: ("engine", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
     },
     Bug {
         name: "name-of-copies-not-synced",
@@ -21,7 +21,7 @@ pub const BUGS: &[Bug] = &[
             find: "        sync_parent(self.fs, &self.path)?;",
             put: "        if !BUG {\n            sync_parent(self.fs, &self.path)?;\n        }",
         }],
-        caught_by: ("gc_faults", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
+        caught_by: ("engine", "a_collection_takes_its_steps_in_an_order_that_survives_a_power_failure"),
     },
     Bug {
         name: "hidden-from-snapshots-too",
@@ -31,7 +31,7 @@ pub const BUGS: &[Bug] = &[
             find: "        let stripe = stripe(self.snapshots, entry.sequence);\n",
             put: "        if BUG {\n            return Sequence::MAX;\n        }\n        let stripe = stripe(self.snapshots, entry.sequence);\n",
         }],
-        caught_by: ("gc", "a_snapshot_alone_keeps_what_it_sees_from_being_left_behind"),
+        caught_by: ("engine", "a_snapshot_alone_keeps_what_it_sees_from_being_left_behind"),
     },
     Bug {
         name: "log-behind-the-head-collected",
@@ -41,7 +41,7 @@ pub const BUGS: &[Bug] = &[
             find: "        id.is_cold() || id < self.numbers.log_head.segment",
             put: "        BUG || id.is_cold() || id < self.numbers.log_head.segment",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "damaged-records-dropped",
@@ -64,7 +64,7 @@ pub const BUGS: &[Bug] = &[
             find: "&relocations.then(&onward))?;",
             put: "&if BUG { Relocations::clone(relocations) } else { relocations.then(&onward) })?;",
         }],
-        caught_by: ("gc", "without_a_compaction_pointers_are_followed_through_many_collections"),
+        caught_by: ("engine", "without_a_compaction_pointers_are_followed_through_many_collections"),
     },
     Bug {
         name: "home-dropped-before-what-moved-there",
@@ -74,7 +74,7 @@ pub const BUGS: &[Bug] = &[
             find: "entry.live.is_none() && !homes.contains(&id);",
             put: "entry.live.is_none() && (BUG || !homes.contains(&id));",
         }],
-        caught_by: ("gc", "outputs_are_collected_in_turn_and_every_pointer_is_followed"),
+        caught_by: ("engine", "outputs_are_collected_in_turn_and_every_pointer_is_followed"),
     },
     Bug {
         name: "leases-not-served",
@@ -84,7 +84,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.leases.retire(&retired);",
             put: "        if !BUG {\n            self.leases.retire(&retired);\n        }",
         }],
-        caught_by: ("gc_races", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
+        caught_by: ("engine", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
     },
     Bug {
         name: "reach-of-compactions-forgotten",
@@ -94,7 +94,7 @@ pub const BUGS: &[Bug] = &[
             find: "version.droppable_segments(|id| compactions.reaches(id) || collections.holds(id))",
             put: "version.droppable_segments(|id| (!BUG && compactions.reaches(id)) || collections.holds(id))",
         }],
-        caught_by: ("gc_races", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
+        caught_by: ("engine", "a_compaction_may_write_pointers_to_what_has_moved_on_since"),
     },
     Bug {
         name: "hidden-entries-dropped-unproved",
@@ -117,7 +117,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);\n        *self.superseded",
             put: "        if BUG && let FileName::Segment(id) = self.name {\n            self.files.holes.release(id, ranges.clone(), bytes);\n        }\n        self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);\n        *self.superseded",
         }],
-        caught_by: ("gc_punch", "whoever_began_to_read_before_goes_on"),
+        caught_by: ("engine", "whoever_began_to_read_before_goes_on"),
     },
     Bug {
         name: "hole-in-a-shared-file",
@@ -134,7 +134,7 @@ pub const BUGS: &[Bug] = &[
                 put: "victim.segment.path(), error))? > 1 && !BUG {",
             },
         ],
-        caught_by: ("gc_punch", "files_that_a_checkpoint_shares_get_no_holes_as_long_as_it_is_there"),
+        caught_by: ("engine", "files_that_a_checkpoint_shares_get_no_holes_as_long_as_it_is_there"),
     },
     Bug {
         name: "holes-taken-for-data",
@@ -154,6 +154,6 @@ pub const BUGS: &[Bug] = &[
             find: "        if allocated > whole.saturating_sub(holes) {",
             put: "        if allocated > whole.saturating_sub(holes) && !BUG {",
         }],
-        caught_by: ("gc_punch", "a_crash_between_any_two_steps_loses_nothing"),
+        caught_by: ("engine", "a_crash_between_any_two_steps_loses_nothing"),
     },
 ];

@@ -11,7 +11,7 @@ pub const BUGS: &[Bug] = &[
             find: "        if !self.options.read_only {\n            self.flush()?;",
             put: "        if !self.options.read_only && !BUG {\n            self.flush()?;",
         }],
-        caught_by: ("checkpoint", "databases_with_little_in_them_can_be_copied"),
+        caught_by: ("engine", "databases_with_little_in_them_can_be_copied"),
     },
     Bug {
         name: "checkpoint-shares-the-active-segment",
@@ -21,7 +21,7 @@ pub const BUGS: &[Bug] = &[
             find: "            target.copy(&self.directory, FileName::Segment(id), end)?;",
             put: "            if BUG {\n                target.share(&self.directory, FileName::Segment(id), end)?;\n                continue;\n            }\n            target.copy(&self.directory, FileName::Segment(id), end)?;",
         }],
-        caught_by: ("checkpoint", "original_and_copy_never_change_each_other"),
+        caught_by: ("engine", "original_and_copy_never_change_each_other"),
     },
     Bug {
         name: "checkpoint-not-synced",
@@ -31,7 +31,7 @@ pub const BUGS: &[Bug] = &[
             find: "        file.sync_data().map_err(|error| Error::sync(&to, error))?;",
             put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::sync(&to, error))?;\n        }",
         }],
-        caught_by: ("checkpoint", "failures::everything_is_synced_before_a_copy_is_in_force"),
+        caught_by: ("engine", "failures::everything_is_synced_before_a_copy_is_in_force"),
     },
     Bug {
         name: "names-of-a-checkpoint-not-synced",
@@ -41,7 +41,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.fs.sync_dir(self.path).map_err(|error| Error::sync(self.path, error))",
             put: "        if BUG {\n            return Ok(());\n        }\n        self.fs.sync_dir(self.path).map_err(|error| Error::sync(self.path, error))",
         }],
-        caught_by: ("checkpoint", "failures::everything_is_synced_before_a_copy_is_in_force"),
+        caught_by: ("engine", "failures::everything_is_synced_before_a_copy_is_in_force"),
     },
     Bug {
         name: "directory-of-a-checkpoint-not-synced",
@@ -51,7 +51,7 @@ pub const BUGS: &[Bug] = &[
             find: "        sync_directory_name(fs, path)?;",
             put: "        if !BUG {\n            sync_directory_name(fs, path)?;\n        }",
         }],
-        caught_by: ("checkpoint", "failures::everything_is_synced_before_a_copy_is_in_force"),
+        caught_by: ("engine", "failures::everything_is_synced_before_a_copy_is_in_force"),
     },
     Bug {
         name: "failed-checkpoint-left-behind",
@@ -61,6 +61,6 @@ pub const BUGS: &[Bug] = &[
             find: "        if self.finished {\n            return;",
             put: "        if self.finished || BUG {\n            return;",
         }],
-        caught_by: ("checkpoint", "failures::every_call_may_fail"),
+        caught_by: ("engine", "failures::every_call_may_fail"),
     },
 ];

@@ -11,7 +11,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.sync_to(newest.end)?;",
             put: "        if !BUG {\n            self.sync_to(newest.end)?;\n        }",
         }],
-        caught_by: ("invariants", "no_table_points_to_log_that_is_not_durable"),
+        caught_by: ("engine", "no_table_points_to_log_that_is_not_durable"),
     },
     Bug {
         name: "log-head-moved-too-far",
@@ -21,7 +21,7 @@ pub const BUGS: &[Bug] = &[
             find: "log_head: Some(newest.end),",
             put: "log_head: Some(if BUG { self.order.tail().0 } else { newest.end }),",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "edit-not-synced",
@@ -31,7 +31,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.file.sync_data().map_err(|error| Error::sync(&self.path(), error))",
             put: "        if BUG {\n            return Ok(());\n        }\n        self.file.sync_data().map_err(|error| Error::sync(&self.path(), error))",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "manifest-not-synced-before-current",
@@ -41,7 +41,7 @@ pub const BUGS: &[Bug] = &[
             find: "        file.sync_data().map_err(|error| Error::sync(&path, error))?;",
             put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::sync(&path, error))?;\n        }",
         }],
-        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+        caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
     Bug {
         name: "manifest-name-not-synced",
@@ -51,7 +51,7 @@ pub const BUGS: &[Bug] = &[
             find: "        fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;",
             put: "        if !BUG {\n            fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;\n        }",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "failed-edit-written-again",
@@ -91,7 +91,7 @@ pub const BUGS: &[Bug] = &[
             find: "        let manifest = turn.manifest();",
             put: "        if BUG {\n            edit.drop_tables.iter().for_each(|&(_, id)| self.files.remove(crate::base::names::FileName::Table(id)));\n            edit.drop_segments.iter().for_each(|&id| self.files.remove(crate::base::names::FileName::Segment(id)));\n        }\n        let manifest = turn.manifest();",
         }],
-        caught_by: ("invariants", "nothing_is_removed_before_its_edit_is_durable"),
+        caught_by: ("engine", "nothing_is_removed_before_its_edit_is_durable"),
     },
     Bug {
         name: "removed-under-readers",
@@ -101,7 +101,7 @@ pub const BUGS: &[Bug] = &[
             find: "        if !self.obsolete.swap(true, Ordering::AcqRel) {",
             put: "        if BUG && !self.is_obsolete() {\n            self.files.remove(self.name);\n        }\n        if !self.obsolete.swap(true, Ordering::AcqRel) {",
         }],
-        caught_by: ("invariants", "a_dead_segment_stays_while_it_can_be_reached"),
+        caught_by: ("engine", "a_dead_segment_stays_while_it_can_be_reached"),
     },
     Bug {
         name: "table-not-synced",
@@ -111,7 +111,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.file.sync_data().map_err(|error| Error::io(\"sync\", &self.path, error))?;",
             put: "        if !BUG {\n            self.file.sync_data().map_err(|error| Error::io(\"sync\", &self.path, error))?;\n        }",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "table-name-not-synced",
@@ -121,7 +121,7 @@ pub const BUGS: &[Bug] = &[
             find: "        let directory = self.files.directory();\n        self.files.fs().sync_dir",
             put: "        let directory = self.files.directory();\n        if BUG {\n            return Ok(());\n        }\n        self.files.fs().sync_dir",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "deletion-dropped-early",

@@ -11,7 +11,7 @@ pub const BUGS: &[Bug] = &[
             find: "            sync_parent(fs, &self.path)?;\n            self.name_durable",
             put: "            if !BUG {\n                sync_parent(fs, &self.path)?;\n            }\n            self.name_durable",
         }],
-        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+        caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
     Bug {
         name: "directory-of-another-not-synced",
@@ -21,7 +21,7 @@ pub const BUGS: &[Bug] = &[
             find: "        if !exists {",
             put: "        if !exists && !BUG {",
         }],
-        caught_by: ("crash", "a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next"),
+        caught_by: ("engine", "a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next"),
     },
     Bug {
         name: "length-of-a-segment-not-durable",
@@ -31,7 +31,7 @@ pub const BUGS: &[Bug] = &[
             find: "    file.set_len(footer.records_end).map_err(|error| Error::io(\"cut\", path, error))?;",
             put: "    if !BUG {\n        file.set_len(footer.records_end).map_err(|error| Error::io(\"cut\", path, error))?;\n    }",
         }],
-        caught_by: ("crash", "what_is_recovered_after_a_failed_sync_is_durable_whichever_failed"),
+        caught_by: ("engine", "what_is_recovered_after_a_failed_sync_is_durable_whichever_failed"),
     },
     Bug {
         name: "failed-sync-retried",
@@ -48,7 +48,7 @@ pub const BUGS: &[Bug] = &[
                 put: "self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| if !BUG { self.poison(error) })?;",
             },
         ],
-        caught_by: ("faults", "after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again"),
+        caught_by: ("engine", "after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again"),
     },
     Bug {
         name: "sync-of-the-last-segment-alone",
@@ -58,7 +58,17 @@ pub const BUGS: &[Bug] = &[
             find: "state.segments.iter().filter(|s| s.header().id <= target.segment)",
             put: "state.segments.iter().filter(|s| if BUG { s.header().id == target.segment } else { s.header().id <= target.segment })",
         }],
-        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+        caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+    },
+    Bug {
+        name: "sync-of-a-database-left-out",
+        what: "`Db::sync` does nothing.",
+        edits: &[Edit {
+            file: "cube/commit.rs",
+            find: "        self.sync_to(tail)\n",
+            put: "        if BUG { Ok(()) } else { self.sync_to(tail) }\n",
+        }],
+        caught_by: ("engine", "a_sync_covers_what_all_threads_have_acknowledged"),
     },
     Bug {
         name: "sync-of-a-write-left-out",
@@ -68,7 +78,7 @@ pub const BUGS: &[Bug] = &[
             find: "        if options.sync {\n            let end",
             put: "        if options.sync && !BUG {\n            let end",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "writes-after-a-failure",
@@ -88,7 +98,7 @@ pub const BUGS: &[Bug] = &[
             find: "    let rewritten = end - at;",
             put: "    let rewritten = end - at;\n    if BUG {\n        return Ok(rewritten);\n    }",
         }],
-        caught_by: ("promises", "what_is_recovered_is_written_again_and_synced_before_open_returns"),
+        caught_by: ("engine", "what_is_recovered_is_written_again_and_synced_before_open_returns"),
     },
     Bug {
         name: "segments-replayed-behind-a-torn-one",
@@ -105,7 +115,7 @@ pub const BUGS: &[Bug] = &[
                 put: "        (!fits && !BUG)\n",
             },
         ],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "stale-records-replayed",
@@ -115,7 +125,7 @@ pub const BUGS: &[Bug] = &[
             find: "let fits = record.header.place.first",
             put: "let fits = BUG || record.header.place.first",
         }],
-        caught_by: ("faults", "records_left_by_a_failed_plain_write_do_not_spoil_the_log"),
+        caught_by: ("engine", "records_left_by_a_failed_plain_write_do_not_spoil_the_log"),
     },
     Bug {
         name: "damage-taken-for-a-torn-tail",
@@ -125,7 +135,7 @@ pub const BUGS: &[Bug] = &[
             find: "    if durable > stop {",
             put: "    if durable > stop && !BUG {",
         }],
-        caught_by: ("truncation", "damage_below_a_mark_is_corruption_and_behind_it_a_torn_tail"),
+        caught_by: ("engine", "damage_below_a_mark_is_corruption_and_behind_it_a_torn_tail"),
     },
     Bug {
         name: "torn-batch-replayed",
@@ -135,7 +145,7 @@ pub const BUGS: &[Bug] = &[
             find: "        self.pending.clear();\n        Ok(walked)",
             put: "        if BUG && !self.pending.is_empty() {\n            self.finish_batch(apply)?;\n        }\n        self.pending.clear();\n        Ok(walked)",
         }],
-        caught_by: ("truncation", "an_unsynced_log_cut_at_any_byte_gives_the_batches_before_the_cut"),
+        caught_by: ("engine", "an_unsynced_log_cut_at_any_byte_gives_the_batches_before_the_cut"),
     },
     Bug {
         name: "footer-believed-after-a-kill",
@@ -145,7 +155,7 @@ pub const BUGS: &[Bug] = &[
             find: "if candidate.id > task.sealed_end.segment {",
             put: "if candidate.id > task.sealed_end.segment && !BUG {",
         }],
-        caught_by: ("crash", "whatever_is_recovered_is_durable_wherever_the_process_died"),
+        caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
     Bug {
         name: "values-not-checked-by-recovery",
@@ -155,7 +165,7 @@ pub const BUGS: &[Bug] = &[
             find: "let check_all = self.task.check_values || here >= self.durable;",
             put: "let check_all = !BUG && (self.task.check_values || here >= self.durable);",
         }],
-        caught_by: ("truncation", "an_unsynced_log_with_zeros_from_any_byte_gives_the_batches_before_them"),
+        caught_by: ("engine", "an_unsynced_log_with_zeros_from_any_byte_gives_the_batches_before_them"),
     },
     Bug {
         name: "last-segment-taken-for-empty",
@@ -165,7 +175,7 @@ pub const BUGS: &[Bug] = &[
             find: "part.end == SEGMENT_HEADER_BYTES && last",
             put: "(BUG || part.end == SEGMENT_HEADER_BYTES) && last",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "footer-not-synced",
@@ -175,7 +185,7 @@ pub const BUGS: &[Bug] = &[
             find: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n",
             put: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n    if BUG {\n        return Ok(meta_of(header, file_bytes, &footer));\n    }\n",
         }],
-        caught_by: ("crash", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
         name: "checksum-without-its-place",
@@ -205,7 +215,7 @@ pub const BUGS: &[Bug] = &[
             find: "let mode = if options.read_only {",
             put: "let mode = if options.read_only || BUG {",
         }],
-        caught_by: ("basics", "opening_says_what_is_wrong"),
+        caught_by: ("engine", "opening_says_what_is_wrong"),
     },
     Bug {
         name: "oversized-keys-accepted",
@@ -215,7 +225,7 @@ pub const BUGS: &[Bug] = &[
             find: "if self.key().len() > KEY_BYTES_MAX {",
             put: "if self.key().len() > KEY_BYTES_MAX && !BUG {",
         }],
-        caught_by: ("basics", "unacceptable_arguments_are_refused_before_anything_is_written"),
+        caught_by: ("engine", "unacceptable_arguments_are_refused_before_anything_is_written"),
     },
     Bug {
         name: "headroom-given-to-data",
@@ -225,6 +235,6 @@ pub const BUGS: &[Bug] = &[
             find: "Claim::Data => kept(1),",
             put: "Claim::Data => if BUG { 0 } else { kept(1) },",
         }],
-        caught_by: ("headroom", "what_deletions_take_of_the_headroom_is_not_open_to_data"),
+        caught_by: ("engine", "what_deletions_take_of_the_headroom_is_not_open_to_data"),
     },
 ];

@@ -11,7 +11,7 @@ pub const BUGS: &[Bug] = &[
             find: "        if computed != header.value_checksum {",
             put: "        if computed != header.value_checksum && !BUG {",
         }],
-        caught_by: ("invariants", "no_value_is_returned_unchecked"),
+        caught_by: ("engine", "no_value_is_returned_unchecked"),
     },
     Bug {
         name: "value-of-another-key",
@@ -31,7 +31,7 @@ pub const BUGS: &[Bug] = &[
             find: "        let mut list: Vec<_> = self.live",
             put: "        if BUG {\n            return Vec::new();\n        }\n        let mut list: Vec<_> = self.live",
         }],
-        caught_by: ("model", "random_operations_agree_with_the_model"),
+        caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
     Bug {
         name: "deleted-keys-shown-backward",
@@ -41,7 +41,7 @@ pub const BUGS: &[Bug] = &[
             find: "                    newest = entry(this, trailer, self.inner.payload())?;",
             put: "                    let this = entry(this, trailer, self.inner.payload())?;\n                    newest = if BUG { this.or(newest) } else { this };",
         }],
-        caught_by: ("model", "random_operations_agree_with_the_model"),
+        caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
     Bug {
         name: "deleted-keys-shown-forward",
@@ -51,7 +51,7 @@ pub const BUGS: &[Bug] = &[
             find: "                None => done = Some(current),",
             put: "                None => done = (!BUG).then_some(current),",
         }],
-        caught_by: ("model", "random_operations_agree_with_the_model"),
+        caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
     Bug {
         name: "merge-loses-its-place",
@@ -71,6 +71,6 @@ pub const BUGS: &[Bug] = &[
             find: "            if let Some(entry) = self.tables.get(table.id)?.get(user_key, sequence, fill_cache)? {\n                return",
             put: "            let found = self.tables.get(table.id).and_then(|table| table.get(user_key, sequence, fill_cache));\n            if BUG && found.is_err() {\n                continue;\n            }\n            if let Some(entry) = found? {\n                return",
         }],
-        caught_by: ("faults", "a_failed_read_is_an_error_and_not_an_absent_key"),
+        caught_by: ("engine", "a_failed_read_is_an_error_and_not_an_absent_key"),
     },
 ];

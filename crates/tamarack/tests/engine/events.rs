@@ -1,24 +1,16 @@
 //! What a listener hears of garbage collection: each collection from its beginning to its end, how far it is, why it
 //! failed, and which segments are damaged; that a listener may look at the database while it listens, and that its own
 //! failures stay its own.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
-use common::garbage::{
+use crate::common::garbage::{
     Content, Gate, KEYS, assert_holds, compact, fill, half_dead, key, quiet, wait_for_close,
 };
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, fast_directory, open, tiny};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Watchdog, fast_directory, open, tiny};
 use tamarack::testing::{Call, EIO, Fault};
 use tamarack::{CollectionStats, Db, ErrorKind, EventListener, GcEvent, GcGoal, GcPolicy, GcReport, Options};
 
@@ -211,8 +203,8 @@ fn a_damaged_victim_is_named() {
     half_dead(&db);
     db.close().unwrap();
     // The value of the first key that is alive, wherever it is: odd ones were written once.
-    let needle = common::garbage::value(1, 0);
-    let (file, at) = common::file_names(&place.path())
+    let needle = crate::common::garbage::value(1, 0);
+    let (file, at) = crate::common::file_names(&place.path())
         .into_iter()
         .find_map(|name| {
             let bytes = std::fs::read(place.path().join(&name)).unwrap();

@@ -1,19 +1,12 @@
 //! What happens while nothing is written, by a clock that is moved by hand: the spare segment is given back, readers
 //! that hold too much for too long are told of, and nobody is locked out by a look when the database is closed.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::garbage::{Content, Gate, KEYS, assert_holds, compact, delete, fill, key, value};
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, file_names, tiny};
+use crate::common::garbage::{Content, Gate, KEYS, assert_holds, compact, delete, fill, key, value};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Watchdog, file_names, tiny};
 use tamarack::testing::Call;
 use tamarack::{Db, ErrorKind, IterOptions, Options};
 

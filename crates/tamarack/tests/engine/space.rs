@@ -1,13 +1,6 @@
 //! The bound on space: overwrites settle below it, and deletions give their space back without any call.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
-mod common;
-
-use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, fast_directory};
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, fast_directory};
 use tamarack::{Db, GcPolicy, Options};
 
 const KEYS: u32 = 4000;

@@ -1,9 +1,4 @@
 //! Many threads at once: readers see whole batches only, writers lose nothing, syncs are shared.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

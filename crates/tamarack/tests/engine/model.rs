@@ -3,20 +3,13 @@
 //! As many seeds as fit into some seconds are tried. `TAMARACK_SEED` runs one seed alone, `TAMARACK_SEEDS` says how
 //! many there are however long that takes, `TAMARACK_STEPS` how many steps each takes. A failure prints the command
 //! that repeats it.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::time::{Duration, Instant};
 
-use common::process::Replay;
-use common::time::Time;
-use common::world::{Character, Kind, Model, Weights, World};
-use common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, number_from_environment};
+use crate::common::process::Replay;
+use crate::common::time::Time;
+use crate::common::world::{Character, Kind, Model, Weights, World};
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, number_from_environment};
 
 const SECONDS: u64 = 20;
 const STEPS: u64 = 700;
@@ -53,7 +46,7 @@ fn random_operations_agree_with_the_model() {
             break;
         }
         let _replay = Replay(format!(
-            "TAMARACK_SEED={seed} TAMARACK_STEPS={steps} cargo test -p tamarack --test model"
+            "TAMARACK_SEED={seed} TAMARACK_STEPS={steps} cargo test -p tamarack --test engine model"
         ));
         let _watchdog = Watchdog::new(PATIENCE_SECONDS, format!("seed {seed} of the model test"));
         let mut random = Random::new(seed);

@@ -1,21 +1,14 @@
 //! Garbage collection beside everything else: writers, readers, snapshots, flushes and compactions; compactions that are in
 //! flight while what they read is collected; a close in its midst.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::garbage::{
+use crate::common::garbage::{
     Content, Gate, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, compact, delete,
     fill, half_dead, key, quiet, wait_for_close, walk,
 };
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, tiny};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, tiny};
 use tamarack::testing::Call;
 use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, IterOptions, Options, ReadOptions};
 
@@ -350,6 +343,6 @@ fn race(seed: u64) {
 
 #[test]
 fn everything_at_once_agrees_with_the_model() {
-    let base = common::number_from_environment("TAMARACK_SEED").unwrap_or(0);
-    (base..base + common::number_from_environment("TAMARACK_SEEDS").unwrap_or(4)).for_each(race);
+    let base = crate::common::number_from_environment("TAMARACK_SEED").unwrap_or(0);
+    (base..base + crate::common::number_from_environment("TAMARACK_SEEDS").unwrap_or(4)).for_each(race);
 }

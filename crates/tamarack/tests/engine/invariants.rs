@@ -1,18 +1,11 @@
 //! One test for each invariant of `docs/INVARIANTS.md` that can be broken from outside; the rest are tried beside
 //! the code that holds them.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::open;
-use common::time::unwatched_env;
+use crate::common::open;
+use crate::common::time::unwatched_env;
 use tamarack::testing::{Call, Fault, FaultEnv};
 use tamarack::{Db, ErrorKind, IterOptions, Options, ReadOptions};
 

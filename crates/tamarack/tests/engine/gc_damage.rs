@@ -1,23 +1,16 @@
 //! Damage and garbage collection: a victim that is damaged where something is alive is kept and left alone, damage to
 //! what is dead does not matter, and damage to a cold segment gives errors that name it, never a wrong value or a
 //! missing key.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::garbage::{
+use crate::common::garbage::{
     COLD_FIRST, Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, fill,
     half_dead, key, quiet, segment_name, value, walk,
 };
-use common::place::Place;
-use common::{copy_directory, file_names, open};
+use crate::common::place::Place;
+use crate::common::{copy_directory, file_names, open};
 use tamarack::testing::EIO;
 use tamarack::testing::{Call, Fault};
 use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, IterOptions, ReadOptions};

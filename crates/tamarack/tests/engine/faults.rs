@@ -1,19 +1,12 @@
 //! A world whose calls fail: full disks, failed syncs and reads, read-only file systems. Errors are clean, nothing hangs,
 //! and what was acknowledged is there. Each call in its turn fails in `error_sweep.rs`.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, assert_clean, content, copy_directory, open, tiny};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Watchdog, assert_clean, content, copy_directory, open, tiny};
 use tamarack::testing::{Call, ENOSPC, EROFS, Fault};
 use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
 

@@ -1,17 +1,10 @@
 //! Logs that end too early. What was never synced may be cut off anywhere, and exactly the whole batches before the
 //! cut come back; what was durable may not.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{assert_clean, content, copy_directory, fast_directory, file_names, open, tiny};
+use crate::common::{assert_clean, content, copy_directory, fast_directory, file_names, open, tiny};
 use tamarack::{Error, ErrorKind, LogMode, Options, WriteBatch, WriteOptions};
 
 const HEADER_BYTES: usize = 80;

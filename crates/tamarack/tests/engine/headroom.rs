@@ -1,15 +1,8 @@
 //! The head-room on a full disk: new data are refused before the last byte is taken, and whatever makes space goes on.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
-mod common;
-
-use common::garbage::Content;
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
+use crate::common::garbage::Content;
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
 use tamarack::testing::Call;
 use tamarack::{Db, ErrorKind, GcGoal, LogMode, Options, WriteBatch, WriteOptions};
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use tamarack::testing::{Call, Fault};
 use tamarack::{Db, ErrorKind, Options};
 
-use super::common::place::Place;
-use super::common::{
+use super::{Model, churn, churn_and_collect};
+use crate::common::place::Place;
+use crate::common::{
     PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, file_names, open, tiny,
 };
-use super::{Model, churn, churn_and_collect};
 
 /// One database for all failures of calls.
 fn template() -> (Place, Model) {

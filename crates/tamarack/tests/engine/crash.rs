@@ -2,28 +2,18 @@
 //! the database is being opened after another one, again and again. What is left is a prefix of all operations, and no
 //! shorter than what was durable; what has once been recovered stays.
 //!
-//! A failure names its seed. `TAMARACK_SEED=<seed> TAMARACK_SEEDS=1 cargo test -p tamarack --test crash` tries it again;
+//! A failure names its seed. `TAMARACK_SEED=<seed> TAMARACK_SEEDS=1 cargo test -p tamarack --test engine crash` tries it again;
 //! threads of the process are not scheduled by the seed, so that it may take several times.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect their world"
-)]
-#![cfg(not(shuttle))]
 
-mod common;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use common::garbage::{Content, walk};
-use common::time::unwatched;
-use common::writer::{KEYS, Writer, acknowledged, durable};
-use common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment, tiny};
+use crate::common::garbage::{Content, walk};
+use crate::common::time::unwatched;
+use crate::common::writer::{KEYS, Writer, acknowledged, durable};
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment, tiny, tiny_without_gc};
 use tamarack::testing::{DiskFault, SimDisk, SimOptions};
 use tamarack::{CheckLevel, Db, GcGoal, GcPolicy, IterOptions, LogMode, Options, WriteOptions};
-
-fn options() -> Options {
-    Options { gc: GcPolicy::Off, max_space_amplification: 1000.0, background_threads: 1, ..tiny() }
-}
 
 fn open(disk: &SimDisk, options: &Options, what: &str) -> Db {
     let opened = Db::open_with_env("/db", options.clone(), &unwatched(disk.env()));
@@ -102,7 +92,7 @@ fn assert_recovered_for_good(
 fn whatever_is_recovered_is_durable_wherever_the_process_died() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "kills at every change");
     for log_mode in [LogMode::Auto, LogMode::Plain] {
-        let options = Options { log_mode, ..options() };
+        let options = Options { log_mode, ..tiny_without_gc() };
         let mut random = Random::new(7);
         for at in 0.. {
             let disk = SimDisk::new(&SimOptions { seed: at, block_bytes: 512, ..SimOptions::default() });
@@ -121,13 +111,13 @@ fn a_directory_that_a_killed_process_has_made_is_made_durable_by_the_next() {
         for at in 0.. {
             let disk = SimDisk::new(&SimOptions { seed: at, ..SimOptions::default() });
             disk.kill_at(at);
-            Db::open_with_env(path, options(), &unwatched(disk.env())).unwrap().close().unwrap();
+            Db::open_with_env(path, tiny_without_gc(), &unwatched(disk.env())).unwrap().close().unwrap();
             let Some(killed) = disk.take_killed() else { break };
             kills += 1;
-            let db = Db::open_with_env(path, options(), &unwatched(killed.env())).unwrap();
+            let db = Db::open_with_env(path, tiny_without_gc(), &unwatched(killed.env())).unwrap();
             db.put_with(b"key", b"value", &WriteOptions { sync: true }).unwrap();
             let again = killed.crash_to_durable();
-            let db = Db::open_with_env(path, options(), &unwatched(again.env())).unwrap();
+            let db = Db::open_with_env(path, tiny_without_gc(), &unwatched(again.env())).unwrap();
             assert_eq!(
                 db.get(b"key").unwrap().as_deref(),
                 Some(&b"value"[..]),
@@ -158,7 +148,7 @@ fn write_and_close(disk: &SimDisk, options: &Options) -> tamarack::Result<usize>
 #[test]
 fn what_is_recovered_after_a_failed_sync_is_durable_whichever_failed() {
     for log_mode in [LogMode::Auto, LogMode::Plain] {
-        let options = Options { log_mode, ..options() };
+        let options = Options { log_mode, ..tiny_without_gc() };
         let mut failed = 0;
         for at in 0.. {
             let disk = SimDisk::new(&SimOptions { seed: at, block_bytes: 512, ..SimOptions::default() });
@@ -182,6 +172,58 @@ fn what_is_recovered_after_a_failed_sync_is_durable_whichever_failed() {
             }
         }
         assert!(failed > 50, "hardly any sync has failed");
+    }
+}
+
+/// What threads have written before a sync of another one began is durable when that one returns.
+#[test]
+fn a_sync_covers_what_all_threads_have_acknowledged() {
+    const WRITERS: u64 = 3;
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "syncs beside writers");
+    for (seed, log_mode) in (0..).zip([LogMode::Auto, LogMode::Plain]) {
+        let options = Options { log_mode, ..tiny_without_gc() };
+        let disk = SimDisk::new(&SimOptions { seed, block_bytes: 512, ..SimOptions::default() });
+        let db = open(&disk, &options, "new");
+        let ended = AtomicBool::new(false);
+        let (writers, crashes) = thread::scope(|scope| {
+            let write = |number| {
+                let (db, disk, ended) = (&db, &disk, &ended);
+                scope.spawn(move || {
+                    let mut writer = Writer::new(number, false);
+                    for key in (0..KEYS).cycle() {
+                        assert!(writer.put(db, disk, key, false));
+                        if ended.load(Ordering::Relaxed) {
+                            return writer;
+                        }
+                    }
+                    unreachable!("keys go round")
+                })
+            };
+            let threads: Vec<_> = (0..WRITERS).map(write).collect();
+            let mut crashes = Vec::new();
+            for sync in 0..25 {
+                let least = loop {
+                    let least: Vec<_> =
+                        (0..WRITERS).map(|number| disk.fact(acknowledged(number)).unwrap_or(0)).collect();
+                    if least.iter().all(|least| *least > 5 * sync) {
+                        break least;
+                    }
+                    thread::yield_now();
+                };
+                db.sync().unwrap();
+                crashes.push((least, disk.crash_to_durable()));
+            }
+            ended.store(true, Ordering::Relaxed);
+            (threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>(), crashes)
+        });
+        drop(db);
+        for (number, (least, crashed)) in crashes.into_iter().enumerate() {
+            let what = format!("{log_mode:?}, after sync {number}");
+            let found = content(&open(&crashed, &options, &what), &what);
+            for (writer, least) in writers.iter().zip(least) {
+                writer.assert_since(&found, least, &what);
+            }
+        }
     }
 }
 

@@ -1,18 +1,11 @@
 //! Threads that write, sync, flush, compact and walk at random, while one background thread has everything to do
 //! that they wait for: nobody waits for ever, not even when the database is closed or calls fail in their midst, and
 //! what was acknowledged is there. `TAMARACK_SEED` runs one seed alone.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{
+use crate::common::{
     PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory,
     number_from_environment, open, tiny,
 };

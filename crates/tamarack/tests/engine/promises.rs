@@ -1,22 +1,17 @@
 //! Sentences of RELIABILITY.md that need a test of their own: what open makes durable, how long the log grows, a
 //! panic in the midst of a write, damage that stays where it is.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::garbage::Gate;
-use common::place::Place;
-use common::time::unwatched_env;
-use common::{PATIENCE_SECONDS, Watchdog, content, copy_directory, fast_directory, file_names, open, tiny};
+use crate::common::garbage::Gate;
+use crate::common::place::Place;
+use crate::common::time::unwatched_env;
+use crate::common::{
+    PATIENCE_SECONDS, Watchdog, content, copy_directory, fast_directory, file_names, open, tiny,
+};
 use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv};
 use tamarack::{CheckLevel, Comparator, Db, ErrorKind, LogMode, Options};
 

@@ -1,13 +1,6 @@
 //! Checkpoints: a copy is the database of one moment, whatever goes on meanwhile, and a database of its own from then
 //! on; a failure leaves nothing, an interruption something that is refused and can be destroyed.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
-mod common;
 #[path = "checkpoint/failures.rs"]
 mod failures;
 
@@ -17,8 +10,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, file_names, open, tiny};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, file_names, open, tiny};
 use tamarack::testing::Call;
 use tamarack::{CheckpointReport, Comparator, Db, ErrorKind, GcGoal, Options, WriteBatch, WriteOptions};
 

@@ -1,20 +1,14 @@
 //! Large dead values are given back by holes in the files of their segments: what is left can be read, by everybody who
 //! could read it before, and nobody takes a hole for data.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use common::garbage::{Content, assert_holds, assert_holds_at, assert_no_orphans, compact, key, quiet};
-use common::place::Place;
-use common::{Watchdog, copy_directory, file_names};
+use crate::common::garbage::{
+    Content, assert_holds, assert_holds_at, assert_no_orphans, compact, key, quiet,
+};
+use crate::common::place::Place;
+use crate::common::{Watchdog, copy_directory, file_names};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
 use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, GcReport, IterOptions, Options, ReadOptions};
 

@@ -1,23 +1,15 @@
 //! Garbage collection in a world that fails: no space, calls that fail one after the other, a crash between any two
 //! calls. Errors are clean, nothing is lost, nothing is left over once the database has been opened again.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::garbage::{
+use crate::common::garbage::{
     Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files, compact,
     delete, fill, half_dead, quiet,
 };
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, assert_clean, open};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Watchdog, assert_clean, open};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
 use tamarack::{ErrorKind, GcGoal, Options, ReadOptions};
 

@@ -1,9 +1,4 @@
 //! Each operation of the public interface, once, in the simplest case, and the arguments it refuses.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -103,6 +98,8 @@ fn unacceptable_arguments_are_refused_before_anything_is_written() {
     assert_eq!(iter.value().unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
+/// A value of 4 GiB is there three times over: in the test, in the log, and as what is read. `cargo xtask test` must run on
+/// ordinary machines, so it is run by hand: `cargo test --release -p tamarack --test engine -- --ignored`.
 #[test]
 #[ignore = "takes 13 GiB of memory and 9 GB of disk space"]
 fn the_longest_value_is_kept() {

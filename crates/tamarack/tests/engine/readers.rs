@@ -1,17 +1,10 @@
 //! What `Stats` says of those who read at moments that have passed: what they are, since when, and what they keep.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::time::Duration;
 
-use common::garbage::{Content, Gate, KEYS, assert_holds, compact, delete, fill, half_dead, quiet};
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Watchdog, fast_directory, open};
+use crate::common::garbage::{Content, Gate, KEYS, assert_holds, compact, delete, fill, half_dead, quiet};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Watchdog, fast_directory, open};
 use tamarack::testing::Call;
 use tamarack::{Db, IterOptions, ReaderKind, ReaderStats};
 
@@ -124,7 +117,7 @@ fn a_checkpoint_under_way_is_a_reader() {
 
 /// About what the values of so many keys take in the log.
 fn value_bytes(numbers: usize) -> u64 {
-    let record = 24 + common::garbage::key(0).len() + common::garbage::value(0, 0).len();
+    let record = 24 + crate::common::garbage::key(0).len() + crate::common::garbage::value(0, 0).len();
     (numbers * record) as u64
 }
 

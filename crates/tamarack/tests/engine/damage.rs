@@ -2,18 +2,11 @@
 //! never a missing key, a wrong value or a panic. `tests/rot.rs` does the same with single bytes.
 //!
 //! The database has tables at several levels, sealed segments and a log tail, and was closed.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use common::{Random, copy_directory, fast_directory, file_names, open, tiny};
+use crate::common::{Random, copy_directory, fast_directory, file_names, open, tiny};
 use tamarack::{CheckLevel, Codec, Db, Error, ErrorKind, IterOptions, Options, ReadOptions};
 
 struct Golden {

@@ -1,21 +1,14 @@
 //! Garbage collection on request, one thing at a time: whatever was collected, everything that can be read is there, for the
 //! present, for snapshots and for iterators; what nobody can read goes, and so do moved ids.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
-
-mod common;
 
 use std::path::Path;
 
-use common::garbage::{
+use crate::common::garbage::{
     Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete, fill,
     half_dead, key, quiet, value,
 };
-use common::place::Place;
-use common::{PATIENCE_SECONDS, Random, Watchdog, file_names};
+use crate::common::place::Place;
+use crate::common::{PATIENCE_SECONDS, Random, Watchdog, file_names};
 use tamarack::testing::Call;
 use tamarack::{
     Db, ErrorKind, GcGoal, GcReport, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions,
@@ -378,7 +371,7 @@ fn more_may_survive_than_is_sorted_at_once() {
         let found = db.get(&long_key(number)).unwrap();
         assert_eq!(found.as_deref(), Some(&number.to_le_bytes()[..]), "{number}");
     }
-    common::assert_clean(&db);
+    crate::common::assert_clean(&db);
     let report = db.check(tamarack::CheckLevel::Checksums);
     assert_eq!((report.hidden_references, report.entries), (0, done.records + 1));
 }
