@@ -4,16 +4,14 @@
 //! each.
 
 pub mod recover;
-mod store;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tamarack::{Db, GcPolicy, Options};
-use tamarack_bench::{Bed, Limits, Plan, Report, Workload};
+use tamarack_bench::{Bed, Limits, Plan, Report, Tamarack, Workload};
 
-use self::store::Tamarack;
 use self::table::{print_heading, print_row};
 use crate::failure::{Failure, Outcome, Result};
 use crate::open;

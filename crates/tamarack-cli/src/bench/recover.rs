@@ -13,10 +13,10 @@ use std::time::Instant;
 use clap::Args;
 use tamarack::{Db, Options};
 
-use tamarack_bench::{Bed, Plan, Recovery, Report, Resources, Workload};
+use tamarack_bench::{Bed, Plan, Recovery, Report, Resources, Tamarack, Workload};
 
 use super::limits;
-use super::store::Tamarack;
+
 use crate::failure::{Failure, Outcome, Result};
 
 /// SIGKILL's number, the same on every Unix.

@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use tamarack::{Db, Error, Iter, IterOptions, ReadOptions, WriteBatch, WriteOptions};
-use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
+use crate::{Change, Cursor, KeyRange, Store, Written};
+use ::tamarack::{Db, Error, Iter, IterOptions, ReadOptions, WriteBatch, WriteOptions};
 
 /// An open database.
 pub struct Tamarack(pub Db);
