@@ -1,0 +1,107 @@
+//! `compare`: every store in a process of its own, in turn, round after round.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::{Args, Parser, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::measure::Work;
+use crate::stores::Peer;
+use crate::summary;
+
+/// Runs workloads on several stores in turn
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// Stores [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "STORE")]
+    stores: Vec<Peer>,
+
+    /// How often each store runs; the median is what counts
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+
+    /// Where databases are made, one at a time, and removed again
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    directory: PathBuf,
+
+    /// Write all reports to this file, an object a line
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Workloads, run in this order on the same database, and how much of what they do: `measure --help` tells
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORK")]
+    work: Vec<String>,
+}
+
+/// What follows the command's own arguments; each store's process gets the same.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Given {
+    #[command(flatten)]
+    work: Work,
+}
+
+/// What a store came to in a round.
+pub struct Run {
+    pub store: Peer,
+    pub round: u32,
+    /// The report of each workload, up to the one that failed.
+    pub reports: Vec<Value>,
+    /// Why there are not all of them.
+    pub failure: Option<String>,
+}
+
+impl Compare {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), String> {
+        let Given { work } = Given::try_parse_from(&self.work).unwrap_or_else(|error| error.exit());
+        work.plan.check(&work.workloads)?;
+        let stores =
+            if self.stores.is_empty() { Peer::value_variants().to_vec() } else { self.stores.clone() };
+        let mut runs = Vec::new();
+        for round in 0..self.rounds {
+            // Who comes first changes: nobody has the quiet moments, or the warm device, to itself.
+            let from = round as usize % stores.len();
+            for &store in stores[from..].iter().chain(&stores[..from]) {
+                let run = self.measure(store, round)?;
+                eprintln!("round {} of {}: {}", round + 1, self.rounds, summary::brief(&run));
+                runs.push(run);
+            }
+        }
+        if let Some(path) = &self.json {
+            let lines: String = runs.iter().flat_map(lines).map(|line| format!("{line}\n")).collect();
+            std::fs::write(path, lines).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        summary::print(&stores, &work.workloads, &runs);
+        Ok(())
+    }
+
+    fn measure(&self, store: Peer, round: u32) -> Result<Run, String> {
+        let scratch = tempfile::Builder::new().prefix("bench-peers-").tempdir_in(&self.directory);
+        let scratch = scratch.map_err(|error| format!("{}: {error}", self.directory.display()))?;
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.arg("measure").args(["--store", store.name()]).arg("--db").arg(scratch.path());
+        command.args(&self.work);
+        let output = command.output().map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let reports = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let failure = (!output.status.success()).then(|| {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let last = words.lines().last().map(|line| line.trim_start_matches("error: ").to_owned());
+            last.unwrap_or_else(|| output.status.to_string())
+        });
+        Ok(Run { store, round, reports, failure })
+    }
+}
+
+fn lines(run: &Run) -> Vec<Value> {
+    let about = |mut report: Value| {
+        report["store"] = json!(run.store.name());
+        report["round"] = json!(run.round);
+        report
+    };
+    let failed = run.failure.iter().map(|failure| json!({ "failure": failure }));
+    run.reports.iter().cloned().chain(failed).map(about).collect()
+}

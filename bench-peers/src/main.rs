@@ -1,0 +1,38 @@
+//! The workloads of `tamarack bench` on several stores, side by side: one process for each store and round, in turn, so that
+//! all of them see the same machine. From the project's directory:
+//!
+//! ```text
+//! cargo run --release --manifest-path bench-peers/Cargo.toml -- compare fillrandom readrandom --num 2000000
+//! ```
+
+mod compare;
+mod measure;
+mod stores;
+mod summary;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Compare Tamarack with other stores
+#[derive(Debug, Parser)]
+enum Command {
+    /// Run workloads on several stores in turn, and compare
+    Compare(compare::Compare),
+    /// Run workloads on one store, in this process; prints a report a line
+    Measure(measure::Measure),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse() {
+        Command::Compare(compare) => compare.run(),
+        Command::Measure(measure) => measure.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Tamarack.
+
+use std::path::Path;
+
+use tamarack::{Db, Options};
+use tamarack_bench::Tamarack;
+
+use super::Setting;
+
+/// Opens a new database.
+pub fn open(path: &Path, setting: Setting) -> Result<Tamarack, String> {
+    let mut options = Options::default();
+    if let Some(bytes) = setting.cache_bytes {
+        options.block_cache_bytes = bytes;
+    }
+    Db::open(path, options).map(Tamarack).map_err(|error| error.to_string())
+}
