@@ -26,7 +26,7 @@ use crate::env::pool::WorkerPool;
 use crate::env::{DirLock, Env, LockMode, remove_if_there, sync_directory_name};
 use crate::index::cache::BlockCache;
 use crate::index::compact::CompactionOptions;
-use crate::index::manifest::FIRST_MANIFEST;
+use crate::index::manifest::{FIRST_MANIFEST, leveldb};
 use crate::index::table::TableOptions;
 use crate::index::version::{FileObserver, Version};
 use crate::index::{Index, IndexOptions};
@@ -249,6 +249,7 @@ fn exists(env: &Env, directory: &Path) -> Result<bool> {
         Some(FileName::Current | FileName::Temporary) | None => false,
     });
     let Some(part) = part else { return Ok(false) };
+    leveldb::refuse(&*env.fs, directory, &names)?;
     let expected = format!(
         "the name of a manifest, because {part} is there (without it this is a damaged database: repair it; or a checkpoint \
          that was interrupted: destroy that one)"

@@ -25,6 +25,7 @@ use crate::env::pool::WorkerPool;
 use crate::env::posix::posix_env;
 use crate::env::{DirLock, Env, LockMode};
 use crate::index::cache::BlockCache;
+use crate::index::manifest::leveldb;
 
 pub use iter::{Entries, Iter};
 
@@ -473,7 +474,7 @@ impl Db {
     /// A directory without a database is no error.
     ///
     /// # Errors
-    /// `Locked` if it is open; `Io`.
+    /// `Locked` if it is open; `InvalidArgument` if it is a LevelDB database; `Io`.
     pub fn destroy(path: impl AsRef<Path>) -> Result<()> {
         destroy(path.as_ref(), &posix_env())
     }
@@ -566,6 +567,7 @@ fn destroy(path: &Path, env: &Env) -> Result<()> {
     let mut foreign = false;
     // CURRENT goes last: what a crash leaves is a damaged database, and is not taken for an empty directory.
     let mut names = env.fs.list(path).map_err(io("list"))?;
+    leveldb::refuse(&*env.fs, path, &names)?;
     names.sort_by_key(|name| FileName::parse(name) == Some(FileName::Current));
     for name in names {
         if FileName::parse(&name).is_none() {

@@ -39,7 +39,7 @@ use crate::base::names::FileName;
 use crate::base::options::Options;
 use crate::base::sync::Arc;
 use crate::env::{Env, LockMode};
-use crate::index::manifest::{self, Survey};
+use crate::index::manifest::{self, Survey, leveldb};
 use crate::index::repair::{Fate, Workshop, files_in};
 use crate::index::table::TableOptions;
 use crate::index::version::{TableMeta, Version};
@@ -115,7 +115,9 @@ pub fn repair(env: &Env, directory: &Path, options: &Options, how: RepairOptions
         std::io::ErrorKind::NotADirectory => refuse(),
         _ => Error::io("lock", directory, error),
     })?;
-    if ours(env, directory)?.is_empty() {
+    let names = commit::names(&*env.fs, directory)?;
+    leveldb::refuse(&*env.fs, directory, &names)?;
+    if ours(&names).is_empty() {
         return Err(refuse());
     }
     let repaired = Repair::begin(env, directory, options, how)?.run();
@@ -123,11 +125,10 @@ pub fn repair(env: &Env, directory: &Path, options: &Options, how: RepairOptions
     repaired
 }
 
-/// The files of the cube in `directory`.
-fn ours(env: &Env, directory: &Path) -> Result<BTreeSet<FileName>> {
-    let names = commit::names(&*env.fs, directory)?;
+/// Those of `names` that are files of a cube.
+fn ours(names: &[String]) -> BTreeSet<FileName> {
     let parsed = names.iter().filter_map(|name| FileName::parse(name));
-    Ok(parsed.filter(|name| *name != FileName::Temporary).collect())
+    parsed.filter(|name| *name != FileName::Temporary).collect()
 }
 
 impl<'a> Repair<'a> {
@@ -148,7 +149,7 @@ impl<'a> Repair<'a> {
             files: BTreeSet::new(),
         };
         repair.withdraw()?;
-        repair.files = ours(env, directory)?;
+        repair.files = ours(&commit::names(&*env.fs, directory)?);
         repair.cube = repair.identify()?;
         repair.report.damage.append(&mut repair.survey.damage);
         repair.report.changed = !repair.report.damage.is_empty();

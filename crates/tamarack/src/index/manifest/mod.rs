@@ -13,6 +13,7 @@
 pub const FIRST_MANIFEST: u64 = 1;
 
 pub(super) mod format;
+pub mod leveldb;
 mod reader;
 mod salvage;
 mod writer;

@@ -14,6 +14,7 @@ use crate::env::{Fs, read_file};
 
 use super::super::version::{Files, Version, VersionEdit};
 use super::format::{self, DecodeError, HEADER_BYTES, RECORD_HEADER_BYTES};
+use super::leveldb;
 
 /// What the manifest in force says.
 #[derive(Debug)]
@@ -119,10 +120,13 @@ pub(super) fn read_current(fs: &dyn Fs, directory: &Path) -> Result<u64> {
         }
         Err(error) => return Err(Error::io("read", &path, error)),
     };
-    format::decode_current(&text).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(&text[..text.len().min(64)]).into_owned();
-        Error::corruption(&path, 0, "the name of a manifest and its checksum", format!("{shown:?}"))
-    })
+    if let Some(number) = format::decode_current(&text) {
+        return Ok(number);
+    }
+    let names = fs.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    leveldb::refuse(fs, directory, &names)?;
+    let shown = String::from_utf8_lossy(&text[..text.len().min(64)]).into_owned();
+    Err(Error::corruption(&path, 0, "the name of a manifest and its checksum", format!("{shown:?}")))
 }
 
 fn missing_current(fs: &dyn Fs, directory: &Path, path: &Path) -> Error {
