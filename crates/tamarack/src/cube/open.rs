@@ -258,11 +258,12 @@ fn exists(env: &Env, directory: &Path) -> Result<bool> {
 }
 
 fn check_existence(directory: &Path, exists: bool, options: &Options) -> Result<()> {
-    let refuse = |what: &str| Err(Error::invalid_argument(format!("{} {what}", directory.display())));
+    let refuse = |what: &str| Err(Error::invalid_argument(format!("{}: {what}", directory.display())));
     match exists {
-        true if options.error_if_exists => refuse("holds a database already, and error_if_exists is set"),
-        false if options.read_only => refuse("holds no database to open read-only"),
-        false if !options.create_if_missing => refuse("holds no database, and create_if_missing is not set"),
+        // The words are LevelDB's: its users look for them.
+        true if options.error_if_exists => refuse("exists (error_if_exists is true)"),
+        false if options.read_only => refuse("does not exist, and read_only creates nothing"),
+        false if !options.create_if_missing => refuse("does not exist (create_if_missing is false)"),
         _ => Ok(()),
     }
 }
