@@ -25,6 +25,7 @@ mod gc_races;
 mod headroom;
 mod idle;
 mod invariants;
+mod leveldb_directory;
 mod model;
 mod promises;
 mod readers;

@@ -1,9 +1,4 @@
 //! A directory of LevelDB is told from a damaged database, and nothing in it is touched.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::unwrap_used,
-    reason = "tests prepare and inspect the real world"
-)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
