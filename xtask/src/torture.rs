@@ -39,7 +39,7 @@ const SUITES: &[Suite] = &[
     Suite { program: "kill", tests: &["every"], shuttle: false, seeds: 500, unit: "killed processes" },
     Suite {
         program: "engine",
-        tests: &["crashes"],
+        tests: &["crash::crashes"],
         shuttle: false,
         seeds: 500,
         unit: "databases, 8 losses of power each",
@@ -52,8 +52,8 @@ const SUITES: &[Suite] = &[
         unit: "scenarios, every state after a loss of power each",
     },
     Suite {
-        program: "gc_races",
-        tests: &["everything"],
+        program: "engine",
+        tests: &["gc_races::everything"],
         shuttle: false,
         seeds: 8,
         unit: "databases with many threads",
