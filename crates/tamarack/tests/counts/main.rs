@@ -1,0 +1,178 @@
+//! Work that is counted, not timed, so that what costs more fails on any machine: calls of the operating system and the bytes
+//! that they move, what is written in the background, allocations.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+
+mod allocations;
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::fast_directory;
+use common::time::unwatched_env;
+use tamarack::testing::{Call, Env, FaultEnv, Faults};
+use tamarack::{Db, IterOptions, Options, ReadOptions};
+use tempfile::TempDir;
+
+const KEYS: u32 = 5000;
+
+/// Keys that follow each other have nothing to do with each other.
+fn key(number: u32) -> [u8; 4] {
+    number.wrapping_mul(2_654_435_761).to_le_bytes()
+}
+
+/// A database with [`KEYS`] values of 1 KiB, in the order in which `order` gives their keys.
+fn filled(order: impl Fn(u32) -> [u8; 4]) -> (TempDir, Db, Arc<Faults>) {
+    let (env, faults) = FaultEnv::new(unwatched_env());
+    let (directory, db) = filled_in(&env, order);
+    (directory, db, faults)
+}
+
+fn filled_in(env: &Env, order: impl Fn(u32) -> [u8; 4]) -> (TempDir, Db) {
+    let directory = fast_directory();
+    let db = Db::open_with_env(directory.path(), Options::default(), env).unwrap();
+    for number in 0..KEYS {
+        db.put(&order(number), &[number as u8; 1024]).unwrap();
+    }
+    db.compact_range(None, None).unwrap();
+    (directory, db)
+}
+
+/// With the index in memory, a get of a value in the log is one read of the log and no other; so is the worst case
+/// that `stats` promises at least as many.
+#[test]
+fn a_get_is_one_read_when_the_index_is_cached() {
+    let (_directory, db, faults) = filled(key);
+    for number in 0..KEYS {
+        assert!(db.contains(&key(number)).unwrap());
+    }
+    faults.reset_counts();
+    for number in 0..KEYS {
+        assert_eq!(db.get(&key(number)).unwrap().unwrap(), [number as u8; 1024]);
+    }
+    assert_eq!(faults.count_of(Call::Read, ".vlog"), u64::from(KEYS));
+    assert_eq!(faults.count_of(Call::Read, ".table"), 0);
+    assert!(db.stats().worst_case_reads >= 1);
+}
+
+/// A put into a mapped log makes no system call: ten thousand make a few, for space.
+#[test]
+fn puts_make_no_system_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let (env, faults) = FaultEnv::new(unwatched_env());
+    let db = Db::open_with_env(directory.path(), Options::default(), &env).unwrap();
+    db.put(b"first", b"begins the log").unwrap();
+    faults.reset_counts();
+    for number in 0..10_000_u32 {
+        db.put(&key(number), &[1; 1024]).unwrap();
+    }
+    let calls = [Call::Write, Call::SyncData, Call::Allocate, Call::Read].map(|call| faults.count(call));
+    assert!(calls.iter().sum::<u64>() < 20, "writes, syncs, reservations, reads: {calls:?}");
+    faults.reset_counts();
+    db.sync().unwrap();
+    assert_eq!(faults.count(Call::SyncData), 1, "one sync serves them all");
+}
+
+/// Values are written once, and their index entries a few times: limits are a tenth and a thirtieth of the values.
+#[test]
+fn a_load_is_written_hardly_more_than_once() {
+    for (value_bytes, puts, limit) in [(1024, 40_000_u32, 1.10), (4096, 20_000, 1.03)] {
+        let directory = fast_directory();
+        // As many flushes and levels as a large database has with ordinary limits.
+        let options = Options {
+            memtable_bytes: 256 << 10,
+            table_bytes_max: 256 << 10,
+            level_bytes_base: 512 << 10,
+            ..Options::default()
+        };
+        let db = Db::open(directory.path(), options).unwrap();
+        for number in 0..puts {
+            db.put(&[&[7; 12][..], &key(number)].concat(), &vec![number as u8; value_bytes]).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_idle().unwrap();
+        let stats = db.stats();
+        assert!(stats.flushes >= 5 && stats.compactions >= 3, "{} {}", stats.flushes, stats.compactions);
+        let background = stats.flush_bytes_written + stats.compaction_bytes_written;
+        let written = (stats.log_bytes_written + background) as f64 / stats.user_bytes_written as f64;
+        println!("{value_bytes} B: {written:.4} bytes written for each of the user's");
+        assert!(written <= limit, "{value_bytes} B: {written}");
+    }
+}
+
+/// A value that is not cached costs itself and its header, and one read.
+#[test]
+fn a_get_reads_what_it_returns() {
+    let (_directory, db, faults) = filled(key);
+    faults.reset_counts();
+    for number in (0..KEYS).step_by(7) {
+        db.get(&key(number)).unwrap().unwrap();
+    }
+    let gets = u64::from(KEYS.div_ceil(7));
+    assert_eq!(faults.count_of(Call::Read, ".vlog"), gets);
+    let bytes = faults.bytes_of(Call::Read, ".vlog") / gets;
+    assert!(bytes < 1024 + 64, "{bytes} bytes for a value of 1024");
+}
+
+/// Neighbours in the log are read together.
+#[test]
+fn a_scan_in_the_order_of_writing_joins_its_reads() {
+    let (_directory, db, faults) = filled(u32::to_be_bytes);
+    faults.reset_counts();
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    iter.seek_to_first().unwrap();
+    let mut found = 0;
+    while iter.valid() {
+        assert_eq!(iter.value().unwrap().len(), 1024);
+        found += 1;
+        iter.next().unwrap();
+    }
+    assert_eq!(found, KEYS);
+    let reads = faults.count_of(Call::Read, ".vlog");
+    println!("{reads} reads for {KEYS} values");
+    assert!(reads < u64::from(KEYS) / 50, "{reads} reads");
+    faults.reset_counts();
+    let mut iter = db.iter(&IterOptions { keys_only: true, ..IterOptions::default() }).unwrap();
+    iter.seek_to_first().unwrap();
+    while iter.valid() {
+        iter.next().unwrap();
+    }
+    assert_eq!(faults.count_of(Call::Read, ".vlog"), 0, "keys are in the index");
+}
+
+/// Many keys at once: their values are sorted by place, and neighbours are read together.
+#[test]
+fn keys_that_are_read_at_once_join_their_reads() {
+    let (_directory, db, faults) = filled(u32::to_be_bytes);
+    faults.reset_counts();
+    let keys: Vec<_> = (100..164).rev().map(u32::to_be_bytes).collect();
+    let values = db.multi_get(&keys, &ReadOptions::default());
+    assert!(values.into_iter().all(|value| value.unwrap().is_some()));
+    assert_eq!(faults.count_of(Call::Read, ".vlog"), 1);
+}
+
+/// On the path of a write and of a read into memory of the caller's nothing is allocated.
+#[test]
+fn puts_and_gets_hardly_allocate() {
+    // What counts calls allocates.
+    let (_directory, db) = filled_in(&unwatched_env(), key);
+    let count = 4000_u32;
+    let value = [1; 1024];
+    let puts = allocations::during(|| (0..count).for_each(|number| db.put(&key(number), &value).unwrap()));
+    let mut into = Vec::with_capacity(2048);
+    let mut get = |number| db.get_into(&key(number), &mut into, &ReadOptions::default()).unwrap();
+    // From the memtable.
+    let warm = allocations::during(|| (0..count).for_each(|number| assert!(get(number))));
+    db.flush().unwrap();
+    (0..count).for_each(|number| assert!(get(number)));
+    // From tables whose blocks are cached, and from the log.
+    let cached = allocations::during(|| (0..count).for_each(|number| assert!(get(number))));
+    println!(
+        "allocations for {count} puts, gets from the memtable, gets from tables: {puts}, {warm}, {cached}"
+    );
+    assert!(puts < 40 && warm < 40 && cached < 40, "{puts} {warm} {cached}");
+}
