@@ -1,4 +1,5 @@
-//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `miri`, `test` and `torture`.
+//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `instructions`, `miri`, `test` and
+//! `torture`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
 //! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
@@ -20,6 +21,7 @@ mod blocks;
 mod documents;
 mod finding;
 mod fuzz;
+mod instructions;
 mod layers;
 mod loom;
 mod mentions;
@@ -48,6 +50,8 @@ usage: cargo xtask <command>
                       libFuzzer on one target of fuzz/targets, or on each for a minute; needs cargo-fuzz and a nightly
                       toolchain
   fuzz --seed-corpus  writes the seeds in fuzz/corpus anew: after a change of a format
+  instructions        what the processor executes for a put, a get, a seek: counted by callgrind, compared with limits; needs
+                      valgrind
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
   test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
@@ -69,6 +73,7 @@ fn main() -> io::Result<ExitCode> {
             eprintln!("{USAGE}");
             Ok(ExitCode::FAILURE)
         }),
+        ["instructions"] => instructions::run(root),
         ["miri"] => miri(root),
         ["test"] => test(root, &[]),
         ["test", "--", flags @ ..] => test(root, flags),

@@ -145,13 +145,16 @@ mod tests {
         assert_eq!(Checksum::unseeded().with(&[0; 32]).finish(), 0x8a91_36aa);
     }
 
+    /// Of what is tried in every place, Miri tries some: it is some hundred times slower.
+    const STEP: usize = if cfg!(miri) { 37 } else { 1 };
+
     #[test]
     fn one_damaged_byte_is_mended_wherever_it_is() {
         let good: Vec<u8> = (0..100_u8).map(|at| at.wrapping_mul(7)).collect();
         let start = Checksum::seeded(Seed::new(CubeId(1), FileKind::Segment, 2, 3), 4);
         let stored = start.with(&good).finish();
-        for at in 0..good.len() {
-            for flipped in 1..=255 {
+        for at in (0..good.len()).step_by(STEP) {
+            for flipped in (1..=255).step_by(STEP) {
                 let mut bytes = good.clone();
                 bytes[at] ^= flipped;
                 let computed = start.with(&bytes).finish();
@@ -170,7 +173,9 @@ mod tests {
     fn two_damaged_bytes_are_left_alone() {
         let good = [9; 76];
         let stored = Checksum::unseeded().with(&good).finish();
-        for (first, second) in (0..76).flat_map(|first| (0..first).map(move |second| (first, second))) {
+        for (first, second) in
+            (0..76).flat_map(|first| (0..first).map(move |second| (first, second))).step_by(STEP)
+        {
             let mut bytes = good;
             (bytes[first], bytes[second]) = (bytes[first] ^ 0x40, bytes[second] ^ 1);
             let (damaged, computed) = (bytes, Checksum::unseeded().with(&bytes).finish());
