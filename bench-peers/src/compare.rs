@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{Args, Parser, ValueEnum};
-use serde_json::{Value, json};
+use tamarack_bench::{Comparison, Machine, Outcome, Report, Row, page};
 
 use crate::measure::Work;
 use crate::stores::Peer;
@@ -25,9 +25,13 @@ pub struct Compare {
     #[arg(long, default_value = ".", value_name = "DIR")]
     directory: PathBuf,
 
-    /// Write all reports to this file, an object a line
+    /// Write a page with tables and plots to FILE
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    html: Option<PathBuf>,
+
+    /// Write all that the page shows to FILE as JSON, which `tamarack bench-page` makes pages of
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
 
     /// Workloads, run in this order on the same database, and how much of what they do: `measure --help` tells
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORK")]
@@ -45,9 +49,8 @@ struct Given {
 /// What a store came to in a round.
 pub struct Run {
     pub store: Peer,
-    pub round: u32,
     /// The report of each workload, up to the one that failed.
-    pub reports: Vec<Value>,
+    pub reports: Vec<Report>,
     /// Why there are not all of them.
     pub failure: Option<String>,
 }
@@ -59,25 +62,38 @@ impl Compare {
         work.plan.check(&work.workloads)?;
         let stores =
             if self.stores.is_empty() { Peer::value_variants().to_vec() } else { self.stores.clone() };
+        let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+        let mut comparison =
+            Comparison::new(Machine::of(&self.directory), format!("tamarack-bench-peers {command}"));
         let mut runs = Vec::new();
         for round in 0..self.rounds {
             // Who comes first changes: nobody has the quiet moments, or the warm device, to itself.
             let from = round as usize % stores.len();
             for &store in stores[from..].iter().chain(&stores[..from]) {
-                let run = self.measure(store, round)?;
+                let run = self.measure(store)?;
                 eprintln!("round {} of {}: {}", round + 1, self.rounds, summary::brief(&run));
+                comparison.rows.extend(rows(&run));
                 runs.push(run);
+                // What there is outlives an interruption.
+                self.write(&comparison)?;
             }
-        }
-        if let Some(path) = &self.json {
-            let lines: String = runs.iter().flat_map(lines).map(|line| format!("{line}\n")).collect();
-            std::fs::write(path, lines).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         summary::print(&stores, &work.workloads, &runs);
         Ok(())
     }
 
-    fn measure(&self, store: Peer, round: u32) -> Result<Run, String> {
+    fn write(&self, comparison: &Comparison) -> Result<(), String> {
+        let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
+            Some(path) => {
+                std::fs::write(path, text()).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            None => Ok(()),
+        };
+        write(&self.html, &|| page(comparison))?;
+        write(&self.save, &|| serde_json::to_string(comparison).expect("reports are plain data"))
+    }
+
+    fn measure(&self, store: Peer) -> Result<Run, String> {
         let scratch = tempfile::Builder::new().prefix("bench-peers-").tempdir_in(&self.directory);
         let scratch = scratch.map_err(|error| format!("{}: {error}", self.directory.display()))?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -92,16 +108,18 @@ impl Compare {
             let last = words.lines().last().map(|line| line.trim_start_matches("error: ").to_owned());
             last.unwrap_or_else(|| output.status.to_string())
         });
-        Ok(Run { store, round, reports, failure })
+        Ok(Run { store, reports, failure })
     }
 }
 
-fn lines(run: &Run) -> Vec<Value> {
-    let about = |mut report: Value| {
-        report["store"] = json!(run.store.name());
-        report["round"] = json!(run.round);
-        report
+fn rows(run: &Run) -> Vec<Row> {
+    let row = |outcome| Row {
+        store: run.store.name().to_owned(),
+        version: run.store.version().to_owned(),
+        options: run.store.options().to_owned(),
+        outcome,
     };
-    let failed = run.failure.iter().map(|failure| json!({ "failure": failure }));
-    run.reports.iter().cloned().chain(failed).map(about).collect()
+    let reports = run.reports.iter().map(|report| Outcome::Report(Box::new(report.clone())));
+    let missing = run.failure.iter().map(|failure| Outcome::Missing(failure.clone()));
+    reports.chain(missing).map(row).collect()
 }

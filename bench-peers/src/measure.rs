@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tamarack_bench::{Plan, Workload};
+use tamarack_bench::{Memory, Plan, Workload};
 
 use crate::stores::{Peer, Setting};
 
@@ -32,6 +32,9 @@ pub struct Work {
     #[command(flatten)]
     pub plan: Plan,
 
+    #[command(flatten)]
+    pub memory: Memory,
+
     /// Memory for blocks that were read, in MiB [default: what each store takes by itself]
     #[arg(long, value_name = "MIB")]
     pub cache_mib: Option<usize>,
@@ -40,8 +43,9 @@ pub struct Work {
 impl Measure {
     /// Runs the command.
     pub fn run(self) -> Result<(), String> {
-        let Work { workloads, plan, cache_mib } = self.work;
+        let Work { workloads, plan, memory, cache_mib } = self.work;
         plan.check(&workloads)?;
+        let _limit = memory.limit(&self.db)?;
         let setting = Setting { cache_bytes: cache_mib.map(|mib| mib << 20) };
         self.store.measure(&self.db, &plan, &workloads, setting, &mut |report| {
             println!("{}", serde_json::to_string(report).expect("reports are plain data"));

@@ -1,34 +1,29 @@
 //! What a comparison came to, as text: medians over the rounds, and how many times the best other store that is.
 
-use serde_json::Value;
-use tamarack_bench::Workload;
+use tamarack_bench::{Report, Workload};
 
 use crate::compare::Run;
 use crate::stores::Peer;
 
 /// A figure of a report.
-type Figure = fn(&Value) -> Option<f64>;
+type Figure = fn(&Report) -> Option<f64>;
 
 /// The columns behind the rate: heading, decimals, and where the figure is.
 const COLUMNS: [(&str, usize, Figure); 8] = [
-    ("p50 µs", 1, |report| report["latency_us"]["p50"].as_f64()),
-    ("p99.9 µs", 1, |report| report["latency_us"]["p999"].as_f64()),
-    ("max ms", 1, |report| Some(report["latency_us"]["max"].as_f64()? / 1e3)),
-    ("cpu µs/op", 2, |report| Some(report["cpu_seconds"].as_f64()? * 1e6 / report["ops"].as_f64()?)),
-    ("MB/s settled", 0, |report| {
-        Some(report["user_bytes"].as_f64()? / 1e6 / report["settled_seconds"].as_f64()?)
-    }),
-    ("write amp", 2, |report| report["write_amplification"].as_f64()),
-    ("read/op", 0, |report| Some(report["device_read_bytes"].as_f64()? / report["ops"].as_f64()?)),
-    ("space amp", 2, |report| report["space_amplification"].as_f64()),
+    ("p50 µs", 1, |report| Some(report.latency_us.p50)),
+    ("p99.9 µs", 1, |report| Some(report.latency_us.p999)),
+    ("max ms", 1, |report| Some(report.latency_us.max / 1e3)),
+    ("cpu µs/op", 2, |report| Some(report.cpu_seconds * 1e6 / report.ops as f64)),
+    ("MB/s settled", 0, |report| Some(report.user_bytes as f64 / 1e6 / report.settled_seconds)),
+    ("write amp", 2, |report| report.write_amplification),
+    ("read amp", 2, |report| report.read_amplification),
+    ("space amp", 2, |report| report.space_amplification),
 ];
 
 /// A line about a run that has just ended.
 pub fn brief(run: &Run) -> String {
-    let rates = run.reports.iter().map(|report| {
-        let rate = report["ops_per_second"].as_f64().unwrap_or_default();
-        format!("{} {rate:.0}/s", report["workload"].as_str().unwrap_or_default())
-    });
+    let rates =
+        run.reports.iter().map(|report| format!("{} {:.0}/s", report.workload, report.ops_per_second));
     let failure = run.failure.iter().map(|failure| format!("failed: {failure}"));
     format!("{}: {}", run.store.name(), rates.chain(failure).collect::<Vec<_>>().join(", "))
 }
@@ -73,7 +68,7 @@ fn own(store: Peer, runs: &[Run]) -> impl Iterator<Item = &Run> {
 }
 
 fn rates(store: Peer, place: usize, runs: &[Run]) -> Vec<f64> {
-    figures(store, place, runs, |report| report["ops_per_second"].as_f64())
+    figures(store, place, runs, |report| Some(report.ops_per_second))
 }
 
 /// A figure of every round, sorted.

@@ -64,6 +64,28 @@ impl Peer {
         }
     }
 
+    /// Its version, as far as it tells one.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Tamarack => env!("TAMARACK_VERSION"),
+            Self::Rocksdb | Self::Blobdb => env!("ROCKSDB_VERSION"),
+            Self::Leveldb => "of the system",
+            Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
+            Self::Lmdb => env!("LMDB_VERSION"),
+        }
+    }
+
+    /// What it is given beside its defaults.
+    pub fn options(self) -> &'static str {
+        match self {
+            Self::Tamarack => "as it comes",
+            Self::Rocksdb | Self::Leveldb | Self::Fjall => "no compression",
+            Self::Blobdb => "no compression, blobs from 128 B, collected",
+            Self::FjallBlobs => "no compression, blobs from 128 B",
+            Self::Lmdb => "no sync but on request, no read-ahead",
+        }
+    }
+
     /// Runs `workloads` on a new store in `path`, and gives each report to `tell`.
     ///
     /// # Errors

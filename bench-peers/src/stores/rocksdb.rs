@@ -59,7 +59,7 @@ impl Store for Rocksdb {
                 Change::Delete(key) => batch.delete(key),
             }
         }
-        self.0.write_opt(&batch, &writing(sync))
+        self.0.write_opt(batch, &writing(sync))
     }
 
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, rocksdb::Error> {
