@@ -1,6 +1,6 @@
-//! `cargo xtask instructions`: what the processor executes for an operation, counted by callgrind, which comes to the same
-//! number on a busy machine as on an idle one. A limit stands a tenth above what was counted when it was set; a change that
-//! costs more fails, and one that costs much less should lower it.
+//! `cargo xtask instructions`: what the processor executes for an operation, counted by callgrind, which comes to about the
+//! same number on a busy machine as on an idle one. A limit stands a fifth above what was counted when it was set, since what happens in the
+//! background moves a count by some per cent; a change that costs more fails, and one that costs much less should lower it.
 //!
 //! The engine is built as its tests are, with assertions and little optimisation: these numbers are for comparing a change with
 //! what was before, not with another store.
@@ -18,15 +18,15 @@ const OPERATIONS: u64 = 10_000;
 
 /// Instructions for an operation, at most, by the example's functions.
 const LIMITS: [(&str, u64); 9] = [
-    ("put_each", 7_600),
-    ("put_in_batches", 7_950),
-    ("get_from_memtable", 5_500),
-    ("get_from_tables", 10_500),
-    ("get_together", 12_600),
-    ("get_what_is_absent", 2_100),
-    ("walk_over_keys", 2_400),
-    ("walk_over_values", 4_500),
-    ("seek_each", 12_500),
+    ("put_each", 8_400),
+    ("put_in_batches", 8_700),
+    ("get_from_memtable", 6_000),
+    ("get_from_tables", 11_500),
+    ("get_together", 14_000),
+    ("get_what_is_absent", 2_300),
+    ("walk_over_keys", 2_650),
+    ("walk_over_values", 5_500),
+    ("seek_each", 13_700),
 ];
 
 /// Counts, and compares with the limits. Does nothing where there is no valgrind, and says so.

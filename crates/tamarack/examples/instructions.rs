@@ -12,7 +12,7 @@ const TOGETHER: usize = 50;
 /// Keys that follow each other have nothing to do with each other.
 fn key(number: u32) -> [u8; 16] {
     let mut key = *b"user000000000000";
-    key[4..8].copy_from_slice(&number.wrapping_mul(2_654_435_761).to_be_bytes());
+    key[4..8].copy_from_slice(&number.wrapping_mul(2_654_435_761).to_le_bytes());
     key
 }
 
