@@ -1,11 +1,14 @@
 //! How much of what is done: the arguments that all programs that measure have in common.
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
+use crate::value_size::ValueSize;
 use crate::workload::Workload;
 
 /// How keys are drawn that are not taken in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// All keys alike
     #[default]
@@ -33,9 +36,10 @@ pub struct Plan {
     #[arg(long)]
     pub cold: bool,
 
-    /// Bytes per value
-    #[arg(long, default_value_t = 1024, value_name = "BYTES")]
-    pub value_size: usize,
+    /// Bytes per value: a number; a range whose sizes are equally likely, as 100..10000; or `pareto`, the skewed sizes of
+    /// ZippyDB's values (Cao et al., FAST 2020), or pareto:SHAPE,SCALE or pareto:SHAPE,SCALE,MAX
+    #[arg(long, default_value = "1024", value_name = "BYTES")]
+    pub value_size: ValueSize,
 
     /// Bytes per key
     #[arg(long, default_value_t = 16, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::resources;
 
@@ -29,7 +29,7 @@ impl Limits {
 }
 
 /// What was seen. Times are since the last operation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reclaim {
     /// What the directory may take up on disk.
     pub bound_bytes: u64,

@@ -1,23 +1,36 @@
 //! What is reported about one workload.
 
-use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::latency::{Buckets, Latency};
+use crate::plan::Distribution;
 use crate::reclaim::Reclaim;
+use crate::timeline::Timeline;
 
 /// The report; its field names are part of the interface.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    pub workload: &'static str,
+    pub workload: String,
+    /// How often it has been run on the same open store, this time included: the store is no longer as it was the first time.
+    #[serde(default)]
+    pub pass: u32,
     pub ops: u64,
     pub seconds: f64,
     pub ops_per_second: f64,
     /// Keys and values that were written, or found, by the workload.
     pub user_bytes: u64,
+    /// Those of them that were found.
+    #[serde(default)]
+    pub user_bytes_read: u64,
     pub device_write_bytes: Option<u64>,
     pub device_read_bytes: Option<u64>,
     pub cpu_seconds: f64,
     pub latency_us: Latency,
+    /// All of the latencies: `[nanoseconds, operations]` for each range of times that occurred.
+    #[serde(default)]
+    pub latency_histogram: Buckets,
+    #[serde(default)]
+    pub throughput: Timeline,
     /// Keys and values that the database holds afterwards.
     pub live_bytes: u64,
     /// Space it occupies afterwards.
@@ -31,6 +44,10 @@ pub struct Report {
     pub space_amplification: Option<f64>,
     /// `device_write_bytes` for each of `user_bytes`, of workloads that write.
     pub write_amplification: Option<f64>,
+    /// `device_read_bytes` for each of `user_bytes_read`. What background work has read until it settled is among them, and
+    /// what the page cache gave is not.
+    #[serde(default)]
+    pub read_amplification: Option<f64>,
     /// Until a final sync was done and background work had settled.
     pub settled_seconds: f64,
     /// Reads that found their key.
@@ -38,13 +55,28 @@ pub struct Report {
     /// Values whose content was compared.
     pub verified: u64,
     /// Of `readwhilewriting` alone: writes of the thread that only writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_meanwhile: Option<u64>,
     pub num: u64,
     pub key_size: u16,
+    /// Bytes of a value; on average, where sizes vary.
     pub value_size: usize,
+    /// How they vary, as [`ValueSize`](crate::ValueSize) writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_sizes: Option<String>,
     pub threads: u64,
     pub batch_size: u32,
+    #[serde(default)]
+    pub keys_per_read: u32,
+    #[serde(default)]
+    pub entries_per_seek: u32,
+    #[serde(default)]
+    pub distribution: Distribution,
+    #[serde(default)]
+    pub cold: bool,
+    /// The memory that the process was limited to, page cache included.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
     pub sync: bool,
     /// Of `recover` alone.
     #[serde(flatten)]
@@ -55,7 +87,7 @@ pub struct Report {
 }
 
 /// Bytes that a store says it has written; of `recover`, since the opening.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     pub log_bytes_written: u64,
     pub flush_bytes_written: u64,
@@ -76,7 +108,7 @@ impl Written {
 }
 
 /// What opening a database took whose writer was killed.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
     /// Bytes of log that were replayed.
     pub recovered_bytes: u64,
@@ -84,21 +116,4 @@ pub struct Recovery {
     pub open_seconds: f64,
     /// Bytes of log that were not known to be durable, and were written and synced again.
     pub rewritten_bytes: u64,
-}
-
-/// Times of single operations in microseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Latency {
-    pub p50: f64,
-    pub p99: f64,
-    pub p999: f64,
-    pub max: f64,
-}
-
-impl Latency {
-    /// From a histogram of nanoseconds.
-    pub fn of(histogram: &Histogram<u64>) -> Self {
-        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: histogram.max() as f64 / 1e3 }
-    }
 }

@@ -8,11 +8,15 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::keys::{self, Permutation, Random, mix};
+use crate::latency::{Buckets, Latency};
+use crate::memory::MemoryLimit;
 use crate::plan::{Distribution, Plan};
 use crate::reclaim::{self, Limits};
-use crate::report::{Latency, Recovery, Report};
+use crate::report::{Recovery, Report};
 use crate::resources::{Resources, Spent};
 use crate::store::{Cursor, Store};
+use crate::timeline::Counter;
+use crate::value_size::ValueSize;
 use crate::values::{Ledger, State, Values};
 use crate::worker::{Tally, Worker};
 use crate::workload::Workload;
@@ -41,8 +45,10 @@ pub struct Bed<'a, S> {
     path: &'a Path,
     limits: Limits,
     workloads_run: u8,
-    /// Bytes of the values of each generation.
-    value_bytes: Vec<usize>,
+    /// Those that are reported on.
+    reported: Vec<Workload>,
+    /// How many bytes the values of each generation have.
+    value_sizes: Vec<ValueSize>,
 }
 
 impl<'a, S: Store> Bed<'a, S> {
@@ -50,13 +56,13 @@ impl<'a, S: Store> Bed<'a, S> {
     /// already [`find_existing`](Self::find_existing) finds out.
     pub fn new(store: S, path: &'a Path, plan: &'a Plan, workloads: &[Workload], limits: Limits) -> Self {
         let ycsb = workloads.iter().any(|workload| workload.is_ycsb());
-        let largest = workloads.iter().map(|workload| workload.value_bytes(plan)).max().unwrap_or(0);
+        let largest = workloads.iter().map(|workload| workload.value_size(plan).largest()).max().unwrap_or(0);
         Self {
             store,
             path,
             plan,
             ledger: Ledger::new(plan.keys_max(workloads)),
-            values: Values::new(largest.max(plan.value_size), plan.seed),
+            values: Values::new(largest.max(plan.value_size.largest()), plan.seed),
             permutation: Permutation::new(plan.num, plan.seed),
             other_permutation: Permutation::new(plan.num, mix(plan.seed)),
             scatter: Permutation::new(plan.num.saturating_mul(2), mix(mix(plan.seed))),
@@ -64,7 +70,8 @@ impl<'a, S: Store> Bed<'a, S> {
             limits,
             zipf: (ycsb || plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
             workloads_run: 0,
-            value_bytes: vec![plan.value_size],
+            reported: Vec::new(),
+            value_sizes: vec![plan.value_size],
         }
     }
 
@@ -100,15 +107,18 @@ impl<'a, S: Store> Bed<'a, S> {
     /// Takes for granted that every key was written by the first workload of another process with the same plan.
     pub fn assume_filled(&mut self) {
         self.workloads_run += 1;
-        self.value_bytes.push(self.plan.value_size);
+        self.value_sizes.push(self.plan.value_size);
         (0..self.plan.num).for_each(|number| self.ledger.wrote(number, self.workloads_run));
     }
 
-    /// Bytes of a value of which that is known.
-    pub(crate) fn len_of(&self, state: State) -> usize {
+    /// Bytes of the value of a key of which that is known; `None` if sizes vary, and this run has not written it.
+    pub(crate) fn len_of(&self, number: u64, state: State) -> Option<usize> {
         match state {
-            State::Written(generation) => self.value_bytes[usize::from(generation)],
-            State::Absent | State::Unknown => self.plan.value_size,
+            State::Written(generation) => {
+                let size = &self.value_sizes[usize::from(generation)];
+                Some(self.values.len(number, generation, size))
+            }
+            State::Absent | State::Unknown => self.plan.value_size.fixed(),
         }
     }
 
@@ -121,6 +131,7 @@ impl<'a, S: Store> Bed<'a, S> {
         if self.plan.cold {
             cache::evict(self.path).map_err(Failure::Io)?;
         }
+        self.reported.push(workload);
         let written = self.store.written();
         let (measured, disk_bytes_peak) = disk::peak(self.path, || {
             let before = Resources::now();
@@ -133,7 +144,7 @@ impl<'a, S: Store> Bed<'a, S> {
         });
         let (total, seconds, reclaim, spent) = measured?;
         let written = self.store.written().zip(written).map(|(after, before)| after.since(&before));
-        let report = self.report(workload, &total, seconds, &spent);
+        let report = self.report(workload, total, seconds, &spent);
         Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, reclaim, ..report })
     }
 
@@ -146,7 +157,7 @@ impl<'a, S: Store> Bed<'a, S> {
             return Err(Failure::Usage(format!("at most {} workloads per run", Ledger::GENERATION_MAX)));
         }
         self.workloads_run += 1;
-        self.value_bytes.push(workload.value_bytes(self.plan));
+        self.value_sizes.push(workload.value_size(self.plan));
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let writer = (workload == Workload::Readwhilewriting).then(|| {
@@ -178,7 +189,7 @@ impl<'a, S: Store> Bed<'a, S> {
         });
         let mut total = Tally::new();
         for tally in tallies {
-            total.add(&tally?);
+            total.add(tally?);
         }
         Ok(total)
     }
@@ -216,10 +227,10 @@ impl<'a, S: Store> Bed<'a, S> {
             return Err(Failure::Mismatch(format!("{} of {num} keys survived the kill", read.verified)));
         }
         let mut total = Tally::new();
-        (total.ops, total.user_bytes, total.found, total.verified) =
-            (num, read.user_bytes, read.found, read.verified);
+        (total.ops, total.user_bytes, total.user_bytes_read) = (num, read.user_bytes, read.user_bytes_read);
+        (total.found, total.verified) = (read.found, read.verified);
         total.latency.saturating_record(open.as_nanos() as u64);
-        let report = self.report(Workload::Recover, &total, open.as_secs_f64(), &spent);
+        let report = self.report(Workload::Recover, total, open.as_secs_f64(), &spent);
         Ok(Report { written: self.store.written(), recovery: Some(recovery), ..report })
     }
 
@@ -229,27 +240,33 @@ impl<'a, S: Store> Bed<'a, S> {
         Ok(before.spent())
     }
 
-    /// Bytes of keys and values that are there.
+    /// Bytes of keys and values that are there; a value whose size cannot be known counts as many as are to be expected.
     fn live_bytes(&self) -> u64 {
-        let entry = |state| u64::from(self.plan.key_size) + self.len_of(state) as u64;
-        self.ledger.live().map(entry).sum()
+        let mean = self.plan.value_size.mean() as u64;
+        let value = |(number, state)| self.len_of(number, state).map_or(mean, |len| len as u64);
+        self.ledger.live().map(|entry| u64::from(self.plan.key_size) + value(entry)).sum()
     }
 
-    fn report(&self, workload: Workload, total: &Tally, seconds: f64, spent: &Spent) -> Report {
+    fn report(&self, workload: Workload, total: Tally, seconds: f64, spent: &Spent) -> Report {
         let plan = self.plan;
+        let value_size = workload.value_size(plan);
         let live_bytes = self.live_bytes();
         let disk_bytes = disk_bytes(self.path);
         let per = |bytes: u64, of: u64| (of > 0).then(|| bytes as f64 / of as f64);
         Report {
-            workload: workload.name(),
+            workload: workload.name().to_owned(),
+            pass: self.reported.iter().filter(|earlier| **earlier == workload).count().max(1) as u32,
             ops: total.ops,
             seconds,
             ops_per_second: total.ops as f64 / seconds.max(f64::MIN_POSITIVE),
             user_bytes: total.user_bytes,
+            user_bytes_read: total.user_bytes_read,
             device_write_bytes: spent.device_write_bytes,
             device_read_bytes: spent.device_read_bytes,
             cpu_seconds: spent.cpu_seconds,
             latency_us: Latency::of(&total.latency),
+            latency_histogram: Buckets::of(&total.latency),
+            throughput: Counter::sum(total.counters),
             live_bytes,
             disk_bytes,
             disk_bytes_peak: disk_bytes,
@@ -259,15 +276,22 @@ impl<'a, S: Store> Bed<'a, S> {
                 .device_write_bytes
                 .filter(|_| workload.writes())
                 .and_then(|written| per(written, total.user_bytes)),
+            read_amplification: spent.device_read_bytes.and_then(|read| per(read, total.user_bytes_read)),
             settled_seconds: spent.seconds,
             found: total.found,
             verified: total.verified,
             written_meanwhile: (workload == Workload::Readwhilewriting).then_some(total.written_meanwhile),
             num: plan.num,
             key_size: plan.key_size,
-            value_size: workload.value_bytes(plan),
+            value_size: value_size.mean().round() as usize,
+            value_sizes: value_size.fixed().is_none().then(|| value_size.to_string()),
             threads: plan.threads,
             batch_size: plan.batch_size,
+            keys_per_read: plan.keys_per_read,
+            entries_per_seek: plan.entries_per_seek,
+            distribution: plan.distribution,
+            cold: plan.cold,
+            memory_limit_bytes: MemoryLimit::current(),
             sync: plan.sync || workload.always_syncs(),
             recovery: None,
             reclaim: None,

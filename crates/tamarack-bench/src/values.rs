@@ -1,12 +1,13 @@
 //! Which values a benchmark writes, and which it must find.
 //!
-//! A value is a pure function of seed, key number and generation (which workload of the run wrote it): a slice
-//! at a random place of a block of random bytes. That cannot be compressed, costs next to nothing to make, and
-//! lets `--verify` demand exactly the latest value of a key.
+//! A value and its length are pure functions of seed, key number and generation (which workload of the run wrote it): a
+//! slice at a random place of a block of random bytes. That cannot be compressed, costs next to nothing to make, and lets
+//! `--verify` demand exactly the latest value of a key, and live bytes be counted.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::keys::{Random, mix};
+use crate::value_size::ValueSize;
 
 /// Makes values.
 #[derive(Debug)]
@@ -32,8 +33,18 @@ impl Values {
 
     /// The value of a key in a generation, of `len` bytes.
     pub fn value(&self, number: u64, generation: u8, len: usize) -> &[u8] {
-        let place = mix(mix(number ^ self.seed).wrapping_add(generation.into())) as usize % Self::PLACES;
+        let place = self.hash(number, generation) as usize % Self::PLACES;
         &self.block[place..place + len]
+    }
+
+    /// Its length, where values are as long as `size` says.
+    pub fn len(&self, number: u64, generation: u8, size: &ValueSize) -> usize {
+        // Mixed once more: the length has nothing to do with the place.
+        size.fixed().unwrap_or_else(|| size.draw(mix(!self.hash(number, generation))))
+    }
+
+    fn hash(&self, number: u64, generation: u8) -> u64 {
+        mix(mix(number ^ self.seed).wrapping_add(generation.into()))
     }
 }
 
@@ -96,9 +107,11 @@ impl Ledger {
         self.states.len() as u64
     }
 
-    /// What is known about the keys that have values.
-    pub fn live(&self) -> impl Iterator<Item = State> {
-        (0..self.keys()).map(|number| self.state(number)).filter(|state| *state != State::Absent)
+    /// The numbers of the keys that have values, and what is known about these.
+    pub fn live(&self) -> impl Iterator<Item = (u64, State)> {
+        (0..self.keys())
+            .map(|number| (number, self.state(number)))
+            .filter(|(_, state)| *state != State::Absent)
     }
 }
 
@@ -118,6 +131,17 @@ mod tests {
     }
 
     #[test]
+    fn lengths_are_functions_of_key_seed_and_generation() {
+        let size = "1..1000000".parse().expect("it is a range");
+        let values = Values::new(0, 7);
+        assert_eq!(values.len(3, 1, &size), Values::new(0, 7).len(3, 1, &size));
+        assert_ne!(values.len(3, 1, &size), values.len(3, 2, &size));
+        assert_ne!(values.len(3, 1, &size), values.len(4, 1, &size));
+        assert_ne!(values.len(3, 1, &size), Values::new(0, 8).len(3, 1, &size));
+        assert_eq!(values.len(3, 1, &ValueSize::Fixed(17)), 17);
+    }
+
+    #[test]
     fn the_ledger_knows_the_latest_state() {
         let ledger = Ledger::new(3);
         ledger.wrote(0, 1);
@@ -127,6 +151,6 @@ mod tests {
         assert_eq!(ledger.state(0), State::Written(2));
         assert_eq!(ledger.state(1), State::Absent);
         assert_eq!(ledger.state(99), State::Unknown);
-        assert_eq!(ledger.live().collect::<Vec<_>>(), [State::Written(2)]);
+        assert_eq!(ledger.live().collect::<Vec<_>>(), [(0, State::Written(2))]);
     }
 }

@@ -8,8 +8,11 @@ use hdrhistogram::Histogram;
 
 use crate::failure::{Failure, Result};
 use crate::keys::{self, Random};
+use crate::latency;
 use crate::run::{Advance, Bed};
 use crate::store::{Change, Cursor, Store};
+use crate::timeline::Counter;
+use crate::value_size::ValueSize;
 use crate::values::State;
 use crate::workload::{Action, Choice, Workload};
 use crate::ycsb::{Mix, Operation};
@@ -20,22 +23,40 @@ pub struct Tally {
     pub(crate) found: u64,
     pub(crate) verified: u64,
     pub(crate) user_bytes: u64,
+    pub(crate) user_bytes_read: u64,
     pub(crate) latency: Histogram<u64>,
+    /// One for each thread that was added.
+    pub(crate) counters: Vec<Counter>,
     pub(crate) written_meanwhile: u64,
 }
 
 impl Tally {
     pub(crate) fn new() -> Self {
-        let latency = Histogram::new_with_bounds(1, 3_600_000_000_000, 3)
-            .expect("one nanosecond to one hour with three digits is a valid range");
-        Self { ops: 0, found: 0, verified: 0, user_bytes: 0, latency, written_meanwhile: 0 }
+        Self {
+            ops: 0,
+            found: 0,
+            verified: 0,
+            user_bytes: 0,
+            user_bytes_read: 0,
+            latency: latency::histogram(3),
+            counters: Vec::new(),
+            written_meanwhile: 0,
+        }
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    /// Notes that bytes of keys and values were read.
+    fn read(&mut self, bytes: usize) {
+        self.user_bytes += bytes as u64;
+        self.user_bytes_read += bytes as u64;
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
         self.ops += other.ops;
         self.found += other.found;
         self.verified += other.verified;
         self.user_bytes += other.user_bytes;
+        self.user_bytes_read += other.user_bytes_read;
+        self.counters.extend(other.counters);
         self.latency.add(&other.latency).expect("both histograms have the same bounds");
     }
 }
@@ -45,11 +66,14 @@ pub struct Worker<'a, S> {
     bed: &'a Bed<'a, S>,
     workload: Workload,
     generation: u8,
+    /// Of the values that it writes.
+    value_size: ValueSize,
     /// Numbers of the operations that are this thread's.
     part: Range<u64>,
     random: Random,
     advance: Advance<'a>,
     tally: Tally,
+    counter: Counter,
     /// When the last operation ended.
     last: Instant,
     /// When no other begins.
@@ -77,10 +101,12 @@ impl<'a, S: Store> Worker<'a, S> {
             bed,
             workload,
             generation,
+            value_size: workload.value_size(bed.plan),
             part,
             random,
             advance,
             tally: Tally::new(),
+            counter: Counter::new(now),
             last: now,
             end: None,
             reported: now,
@@ -93,6 +119,7 @@ impl<'a, S: Store> Worker<'a, S> {
     /// Does all of it. A walk has the keys with the numbers in `range`.
     pub fn run(mut self, range: Range<u64>) -> Result<Tally, S::Error> {
         self.last = Instant::now();
+        self.counter = Counter::new(self.last);
         self.end =
             self.workload.seconds(self.bed.plan).map(|seconds| self.last + Duration::from_secs(seconds));
         match self.workload.action() {
@@ -106,6 +133,7 @@ impl<'a, S: Store> Worker<'a, S> {
             Action::Mixed(mix) => self.mix(&mix)?,
         }
         (self.advance)(self.unreported);
+        self.tally.counters.push(self.counter);
         Ok(self.tally)
     }
 
@@ -124,6 +152,7 @@ impl<'a, S: Store> Worker<'a, S> {
         let now = Instant::now();
         self.tally.latency.saturating_record((now - self.last).as_nanos() as u64);
         self.last = now;
+        self.counter.count(now, ops);
         self.tally.ops += ops;
         self.unreported += ops;
         if now - self.reported >= Self::REPORT_INTERVAL {
@@ -165,8 +194,12 @@ impl<'a, S: Store> Worker<'a, S> {
         self.bed.plan.sync || self.workload.always_syncs()
     }
 
+    fn new_len(&self, number: u64) -> usize {
+        self.bed.values.len(number, self.generation, &self.value_size)
+    }
+
     fn new_value(&self, number: u64) -> &'a [u8] {
-        self.bed.values.value(number, self.generation, self.workload.value_bytes(self.bed.plan))
+        self.bed.values.value(number, self.generation, self.new_len(number))
     }
 
     fn put(&mut self, number: u64) -> Result<(), S::Error> {
@@ -217,7 +250,7 @@ impl<'a, S: Store> Worker<'a, S> {
                 if deletes {
                     self.deleted(number);
                 } else {
-                    self.wrote(number, self.workload.value_bytes(self.bed.plan));
+                    self.wrote(number, self.new_len(number));
                 }
             }
         }
@@ -294,7 +327,7 @@ impl<'a, S: Store> Worker<'a, S> {
             return demand(expected || !self.bed.plan.verify, &self.key, "no value, but one was written");
         };
         self.tally.found += 1;
-        self.tally.user_bytes += (self.key.len() + value.len()) as u64;
+        self.tally.read(self.key.len() + value.len());
         self.compare(number, value)
     }
 
@@ -357,10 +390,10 @@ impl<'a, S: Store> Worker<'a, S> {
             return Ok(false);
         }
         self.tally.found += 1;
-        self.tally.user_bytes += cursor.key().len() as u64;
+        self.tally.read(cursor.key().len());
         let number = keys::parse(cursor.key(), self.bed.plan.key_size.into());
         let value = cursor.value().map_err(Failure::Store)?;
-        self.tally.user_bytes += value.len() as u64;
+        self.tally.read(value.len());
         if let Some(number) = number.filter(|_| self.bed.plan.verify) {
             keys::write(number, &mut self.key);
             self.compare(number, value)?;
@@ -372,10 +405,10 @@ impl<'a, S: Store> Worker<'a, S> {
     fn compare(&mut self, number: u64, value: &[u8]) -> Result<(), S::Error> {
         let bed = self.bed;
         let state = bed.ledger.state(number);
-        let len = bed.len_of(state);
         // Somebody may be writing it.
         let settled = self.workload.reads_what_is_settled(bed.plan);
-        demand(value.len() == len || !settled, &self.key, "a value of another length than was written")?;
+        let fits = bed.len_of(number, state).is_none_or(|len| value.len() == len);
+        demand(fits || !settled, &self.key, "a value of another length than was written")?;
         if !bed.plan.verify || !settled {
             return Ok(());
         }
@@ -384,7 +417,7 @@ impl<'a, S: Store> Worker<'a, S> {
             State::Absent => demand(false, &self.key, "a value that was deleted or never written"),
             State::Written(generation) => {
                 self.tally.verified += 1;
-                let expected = bed.values.value(number, generation, len);
+                let expected = bed.values.value(number, generation, value.len());
                 demand(value == expected, &self.key, "other bytes than were written last")
             }
         }

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 
 use crate::plan::Plan;
+use crate::value_size::ValueSize;
 use crate::ycsb::Mix;
 
 /// A workload.
@@ -208,13 +209,13 @@ impl Workload {
         self == Self::Fillsync
     }
 
-    /// Bytes of the values that it writes.
-    pub(crate) fn value_bytes(self, plan: &Plan) -> usize {
-        if self == Self::Fill100k { LARGE_VALUE_BYTES } else { plan.value_size }
+    /// How many bytes the values have that it writes.
+    pub(crate) fn value_size(self, plan: &Plan) -> ValueSize {
+        if self == Self::Fill100k { ValueSize::Fixed(LARGE_VALUE_BYTES) } else { plan.value_size }
     }
 
     /// How long it goes on, if not until all its operations are done.
-    pub(crate) fn seconds(self, plan: &Plan) -> Option<u64> {
+    pub fn seconds(self, plan: &Plan) -> Option<u64> {
         let counted = self.is_fill() || self == Self::Deletehalf;
         plan.seconds.filter(|_| !counted)
     }

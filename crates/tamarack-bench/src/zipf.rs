@@ -54,23 +54,60 @@ fn zeta_of(ranks: std::ops::RangeInclusive<u64>) -> f64 {
 mod tests {
     use super::*;
 
+    const DRAWS: u64 = 1_000_000;
+
+    /// How often each rank of so many was drawn.
+    fn drawn(count: u64) -> Vec<u64> {
+        let (zipf, mut random) = (Zipf::new(count), Random::new(1));
+        let mut seen = vec![0; count as usize];
+        (0..DRAWS).for_each(|_| seen[zipf.draw(&mut random) as usize] += 1);
+        seen
+    }
+
+    /// How many standard deviations `found` draws are from the part of all that there should be.
+    fn deviation(found: u64, part: f64) -> f64 {
+        let draws = DRAWS as f64;
+        (found as f64 - draws * part) / (draws * part * (1.0 - part)).sqrt()
+    }
+
     #[test]
-    fn ranks_follow_the_law() {
-        const DRAWS: u64 = 400_000;
-        let (count, mut random) = (1000, Random::new(1));
-        let zipf = Zipf::new(count);
-        let mut seen = vec![0_u64; count as usize];
-        for _ in 0..DRAWS {
-            seen[zipf.draw(&mut random) as usize] += 1;
+    fn the_first_two_ranks_have_their_exact_parts() {
+        for count in [100, 10_000] {
+            let seen = drawn(count);
+            // Added up here anew, with the exponent as published.
+            let sum: f64 = (1..=count).map(|rank| (rank as f64).powf(-0.99)).sum();
+            for rank in [1, 2] {
+                let off = deviation(seen[rank - 1], (rank as f64).powf(-0.99) / sum);
+                assert!(off.abs() < 4.5, "rank {rank} of {count}: {off} standard deviations off");
+            }
         }
-        for rank in [1, 2, 10, 100] {
-            let expected = DRAWS as f64 / zeta(count) / f64::from(rank).powf(EXPONENT);
-            let found = seen[rank as usize - 1] as f64;
-            assert!((found / expected - 1.0).abs() < 0.3, "rank {rank}: {found} of {expected}");
+    }
+
+    #[test]
+    fn all_ranks_up_to_one_have_the_part_of_the_published_method() {
+        let count = 10_000;
+        let seen = drawn(count);
+        let sum: f64 = (1..=count).map(|rank| (rank as f64).powf(-0.99)).sum();
+        let eta = (1.0 - (2.0 / count as f64).powf(0.01)) / (1.0 - (1.0 + 0.5_f64.powf(0.99)) / sum);
+        for last in [10, 100, 1000, 5000] {
+            let found: u64 = seen[..last as usize].iter().sum();
+            // The inverse of the method's formula for the rank that belongs to a uniform number.
+            let method = 1.0 - (1.0 - (last as f64 / count as f64).powf(0.01)) / eta;
+            let off = deviation(found, method);
+            assert!(off.abs() < 4.5, "up to rank {last}: {off} standard deviations off");
+            // The method itself is near the law.
+            let law = (1..=last).map(|rank| f64::from(rank).powf(-0.99)).sum::<f64>() / sum;
+            assert!(
+                (method / law - 1.0).abs() < 0.06,
+                "up to rank {last}: {method} of the draws, {law} by the law"
+            );
         }
-        let head: u64 = seen[..200].iter().sum();
-        let expected = zeta(200) / zeta(count);
-        assert!((head as f64 / DRAWS as f64 - expected).abs() < 0.02, "{head} of {DRAWS} in the first fifth");
+    }
+
+    #[test]
+    fn the_sum_of_many_weights_is_right() {
+        let exact: f64 = (1..=3_000_000_u64).rev().map(|rank| (rank as f64).powf(-0.99)).sum();
+        assert!((zeta(3_000_000) / exact - 1.0).abs() < 1e-9);
     }
 
     #[test]

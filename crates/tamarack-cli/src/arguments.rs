@@ -3,7 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::{Bench, recover::BenchChild};
+use crate::bench::{Bench, page::BenchPage, recover::BenchChild};
 use crate::commands::{
     check::Check, checkpoint::Checkpoint, compact::Compact, delete::Delete, dump::Dump, export::ExportDir,
     gc::Gc, get::Get, import::ImportDir, load::Load, multi_get::MultiGet, put::Put, repair::Repair,
@@ -57,6 +57,7 @@ enum Command {
     Gc(Gc),
     Checkpoint(Checkpoint),
     Bench(Bench),
+    BenchPage(BenchPage),
     Demo(Demo),
     #[command(hide = true)]
     BenchChild(BenchChild),
@@ -85,6 +86,7 @@ impl Arguments {
             Command::Gc(command) => command.run(json),
             Command::Checkpoint(command) => command.run(json),
             Command::Bench(command) => command.run(json),
+            Command::BenchPage(command) => command.run(),
             Command::Demo(command) => command.run(json),
             Command::BenchChild(command) => command.run(),
             Command::DemoChild(command) => command.run(),

@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output;
 
@@ -26,25 +26,42 @@ pub struct Progress {
 impl Progress {
     /// Starts showing `what`, counted in `unit`, of `total` if that is known.
     pub fn start(what: &str, unit: Unit, total: Option<u64>) -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden() };
-        }
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+        Self::counted(what, unit, total, target())
+    }
+
+    /// Starts showing `what`, which counts items and goes on for so long.
+    pub fn start_for(what: &str, duration: Duration) -> Self {
+        Self::timed(what, duration, target())
+    }
+
+    fn counted(what: &str, unit: Unit, total: Option<u64>, target: ProgressDrawTarget) -> Self {
         let counts = match (unit, total) {
             (Unit::Items, Some(_)) => "{bar:32} {human_pos}/{human_len}  {rate}  eta {eta}",
             (Unit::Items, None) => "{spinner} {human_pos}  {rate}  {elapsed}",
             (Unit::Bytes, Some(_)) => "{bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  eta {eta}",
             (Unit::Bytes, None) => "{spinner} {bytes}  {bytes_per_sec}  {elapsed}",
         };
-        let template = format!("{{prefix}}  {counts}  {{msg}}");
-        let style = ProgressStyle::with_template(&template).expect("the template is a constant and parses");
-        let style = style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            // Writing to the line that is being put together cannot fail, and a missing rate harms nobody.
-            write!(text, "{}/s", output::count(state.per_sec() as u64)).ok();
+        Self::shown(what, total, style(counts), target)
+    }
+
+    fn timed(what: &str, duration: Duration, target: ProgressDrawTarget) -> Self {
+        let style = style("{spinner} {human_pos}  {rate}  {elapsed} of {whole}  {left} left");
+        let style = style.with_key("whole", move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
+            write!(text, "{}", HumanDuration(duration)).ok();
         });
-        bar.set_style(style.progress_chars("=> "));
+        let style = style.with_key("left", move |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            write!(text, "{}", HumanDuration(duration.saturating_sub(state.elapsed()))).ok();
+        });
+        Self::shown(what, None, style, target)
+    }
+
+    fn shown(what: &str, total: Option<u64>, style: ProgressStyle, target: ProgressDrawTarget) -> Self {
+        let bar = ProgressBar::with_draw_target(total, target);
+        bar.set_style(style);
         bar.set_prefix(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         Self { bar }
     }
 
@@ -75,6 +92,26 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Standard error, if a person sees it.
+fn target() -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr_with_hz(10)
+    } else {
+        ProgressDrawTarget::hidden()
+    }
+}
+
+/// A line that shows `counts` between what is done and a note.
+fn style(counts: &str) -> ProgressStyle {
+    let template = format!("{{prefix}}  {counts}  {{msg}}");
+    let style = ProgressStyle::with_template(&template).expect("the template is a constant and parses");
+    let style = style.with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        // Writing to the line that is being put together cannot fail, and a missing rate harms nobody.
+        write!(text, "{}/s", output::count(state.per_sec() as u64)).ok();
+    });
+    style.progress_chars("=> ")
 }
 
 /// Tells of things left out as they are met: the first few on standard error, all of them counted. Under
@@ -121,5 +158,34 @@ impl Notices {
             eprintln!("tamarack: and {} more like these", output::count(self.total - Self::PRINTED_MAX));
         }
         self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use indicatif::InMemoryTerm;
+
+    use super::*;
+
+    /// What a person sees.
+    fn seen(start: impl FnOnce(ProgressDrawTarget) -> Progress) -> String {
+        let terminal = InMemoryTerm::new(5, 160);
+        let progress = start(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
+        progress.advance(1234);
+        progress.bar.tick();
+        progress.bar.force_draw();
+        terminal.contents()
+    }
+
+    #[test]
+    fn operations_their_rate_and_the_time_left_are_seen() {
+        let counted = seen(|target| Progress::counted("fillseq", Unit::Items, Some(5000), target));
+        for part in ["fillseq", "1,234/5,000", "/s", "eta "] {
+            assert!(counted.contains(part), "{counted}");
+        }
+        let timed = seen(|target| Progress::timed("readrandom", Duration::from_secs(7200), target));
+        for part in ["readrandom", "1,234 ", "/s", "of 2 hours", " left"] {
+            assert!(timed.contains(part), "{timed}");
+        }
     }
 }

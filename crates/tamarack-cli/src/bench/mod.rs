@@ -3,15 +3,19 @@
 //! The command prepares a database, has `tamarack-bench` run the workloads in the order given, and prints one report
 //! each.
 
+pub mod page;
+mod record;
 pub mod recover;
 mod table;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tamarack::{Db, GcPolicy, Options};
-use tamarack_bench::{Bed, Limits, Plan, Report, Tamarack, Workload};
+use tamarack_bench::{Bed, Limits, Memory, Plan, Tamarack, Workload};
 
+use self::record::{Files, Record};
 use self::table::{print_heading, print_row};
 use crate::failure::{Failure, Outcome, Result};
 use crate::open;
@@ -46,7 +50,11 @@ use crate::scratch::Scratch;
 /// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating
 /// system and are taken after a final sync, when background work has settled (`settled_seconds`). `disk_bytes` and
 /// `disk_bytes_peak` count allocated blocks, the latter every 50 ms until then; `log_bytes_written` and its like are the
-/// engine's own figures.
+/// engine's own figures. With --json, `latency_histogram` has all latencies, as pairs of nanoseconds and operations, and
+/// `throughput` the operations of each `interval_seconds`.
+///
+/// --html writes all of that as a page with tables and plots, --save as JSON; bench-page makes one page of the JSON of several
+/// runs.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Workloads, run in this order on the same database
@@ -84,6 +92,12 @@ pub struct Bench {
     /// Which segments garbage collection takes
     #[arg(long, value_enum, value_name = "POLICY")]
     gc: Option<Collection>,
+
+    #[command(flatten)]
+    memory: Memory,
+
+    #[command(flatten)]
+    files: Files,
 }
 
 /// A policy of garbage collection.
@@ -118,9 +132,26 @@ impl Bench {
             (None, scratch) => scratch.as_ref().expect("without --db there is a scratch directory").path(),
         };
         let reused = self.prepare(path)?;
-        if self.workloads.contains(&Workload::Recover) {
-            return self.recover(path, json);
-        }
+        // The limit holds until the run is over.
+        let _limit = self.memory.limit(path).map_err(Failure::Other)?;
+        let mut record = Record::new(&self.files, path, &self.options())?;
+        let result = if self.workloads.contains(&Workload::Recover) {
+            self.recover(path, json, &mut record)
+        } else {
+            self.run_workloads(path, reused, json, &mut record)
+        };
+        let written = record.finish(&result);
+        // If both have failed, the run is what was asked for.
+        result.and_then(|outcome| written.map(|()| outcome))
+    }
+
+    fn run_workloads(
+        &self,
+        path: &Path,
+        reused: bool,
+        json: bool,
+        record: &mut Record<'_>,
+    ) -> Result<Outcome> {
         let options = self.options();
         let limits = limits(&options);
         let db = Db::open(path, options)?;
@@ -133,9 +164,8 @@ impl Bench {
             print_heading(&mut output)?;
         }
         for workload in &self.workloads {
-            let progress =
-                Progress::start(workload.name(), Unit::Items, Some(workload.operations(&self.plan)));
-            let report: Report = bed.run(*workload, &|operations| progress.advance(operations))?;
+            let progress = self.progress(*workload);
+            let report = bed.run(*workload, &|operations| progress.advance(operations))?;
             drop(progress);
             if json {
                 output.json(&report)?;
@@ -143,13 +173,21 @@ impl Bench {
                 print_row(&report, &mut output)?;
             }
             output.flush()?;
+            record.add(report);
         }
         output.finish()?;
         bed.into_store().0.close()?;
         Ok(Outcome::Done)
     }
 
-    fn recover(&self, path: &Path, json: bool) -> Result<Outcome> {
+    fn progress(&self, workload: Workload) -> Progress {
+        match workload.seconds(&self.plan) {
+            Some(seconds) => Progress::start_for(workload.name(), Duration::from_secs(seconds)),
+            None => Progress::start(workload.name(), Unit::Items, Some(workload.operations(&self.plan))),
+        }
+    }
+
+    fn recover(&self, path: &Path, json: bool, record: &mut Record<'_>) -> Result<Outcome> {
         if self.workloads.len() > 1 {
             return Err(Failure::Usage("recover stands alone: it works on a database of its own".into()));
         }
@@ -165,6 +203,7 @@ impl Bench {
             print_row(&report, &mut output)?;
         }
         output.finish()?;
+        record.add(report);
         Ok(Outcome::Done)
     }
 

@@ -63,10 +63,11 @@ impl BenchChild {
 pub(super) fn options(plan: &Plan) -> Options {
     let entry = |value_bytes: u64| u64::from(plan.key_size) + value_bytes + ENTRY_OVERHEAD_BYTES;
     let defaults = Options::default();
-    let inline = (plan.value_size.min(defaults.inline_value_max)) as u64;
+    let largest = plan.value_size.largest();
+    let inline = largest.min(defaults.inline_value_max) as u64;
     let memtable_bytes = plan.num.saturating_mul(entry(inline)).clamp(MEMTABLE_BYTES.0, MEMTABLE_BYTES.1);
     // A memtable may stand for a quarter of the log.
-    let log_bytes = plan.num.saturating_mul(entry(plan.value_size as u64)).saturating_mul(4);
+    let log_bytes = plan.num.saturating_mul(entry(largest as u64)).saturating_mul(4);
     Options {
         memtable_bytes: memtable_bytes as usize,
         recovery_log_max: log_bytes.max(defaults.recovery_log_max),

@@ -20,6 +20,7 @@ pub fn print_heading(output: &mut Output) -> Result<()> {
         "dev write",
         "dev read",
         "write amp",
+        "read amp",
         "on disk",
         "space amp",
     ]))
@@ -31,7 +32,7 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
     let ratio = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
     let micros = |time: f64| format!("{time:.1}");
     output.line(&row([
-        report.workload,
+        &report.workload,
         &output::count(report.ops),
         &format!("{:.3}", report.seconds),
         &output::count(report.ops_per_second as u64),
@@ -43,6 +44,7 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
         &optional(report.device_write_bytes),
         &optional(report.device_read_bytes),
         &ratio(report.write_amplification),
+        &ratio(report.read_amplification),
         &output::bytes(report.disk_bytes),
         &ratio(report.space_amplification),
     ]))?;
@@ -69,8 +71,8 @@ fn describe(reclaim: &Reclaim) -> String {
     )
 }
 
-fn row(cells: [&str; 14]) -> String {
-    const WIDTHS: [usize; 13] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10, 10];
+fn row(cells: [&str; 15]) -> String {
+    const WIDTHS: [usize; 14] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10, 10, 10];
     let mut line = format!("{:<16}", cells[0]);
     for (cell, width) in cells[1..].iter().zip(WIDTHS) {
         line += &format!("{cell:>width$}");

@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod entries;
 mod failures;
+mod measuring;
 mod records;
 mod repair;
 mod space;

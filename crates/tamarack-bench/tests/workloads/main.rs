@@ -1,0 +1,68 @@
+//! Runs workloads on a store in memory, and compares what they report with what the store holds.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests are at home in the operating system"
+)]
+
+mod memory;
+mod value_sizes;
+mod ycsb;
+
+use std::path::Path;
+
+use clap::{Parser, ValueEnum};
+use tamarack_bench::{Bed, Limits, Plan, Report, Workload};
+
+use memory::Memory;
+
+#[derive(Parser)]
+struct Arguments {
+    #[arg(value_enum)]
+    workloads: Vec<Workload>,
+    #[command(flatten)]
+    plan: Plan,
+}
+
+/// Runs what the command line says; returns the store and the reports.
+fn run(store: Memory, command: &str) -> (Memory, Vec<Report>) {
+    let arguments = Arguments::parse_from(["bench"].into_iter().chain(command.split_whitespace()));
+    let Arguments { workloads, plan } = arguments;
+    plan.check(&workloads).expect("the plan holds together");
+    let limits = Limits { ratio: 1.0, slack: 0 };
+    let existed = !store.entries().is_empty();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut bed = Bed::new(store, &directory, &plan, &workloads, limits);
+    if existed {
+        bed.find_existing().expect("memory does not fail");
+    }
+    let run =
+        |workload: &Workload| bed.run(*workload, &|_| ()).unwrap_or_else(|failure| panic!("{failure:?}"));
+    let reports = workloads.iter().map(run).collect();
+    (bed.into_store(), reports)
+}
+
+#[test]
+fn bytes_that_were_read_are_told_from_those_that_were_written() {
+    let workloads = "fillrandom readrandom readseq seekrandom multireadrandom ycsbload ycsbf";
+    let (_, reports) = run(Memory::default(), &format!("{workloads} --num 100 --value-size 84"));
+    let read: Vec<u64> = reports.iter().map(|report| report.user_bytes_read / 100).collect();
+    assert_eq!(read, [0, 100, 100, 100, 100, 0, 100]);
+    let written = |index: usize| reports[index].user_bytes - reports[index].user_bytes_read;
+    assert_eq!((written(0), written(1), written(5)), (10_000, 0, 10_000));
+    assert!((3_000..7_000).contains(&written(6)), "half of F's operations write: {}", written(6));
+}
+
+#[test]
+fn a_workload_that_is_run_again_says_so() {
+    let (_, reports) = run(Memory::default(), "fillseq readseq overwrite readseq --num 10");
+    assert_eq!(reports.iter().map(|report| report.pass).collect::<Vec<_>>(), [1, 1, 1, 2]);
+}
+
+#[test]
+fn every_workload_has_the_name_of_its_argument() {
+    for workload in Workload::value_variants() {
+        let name = workload.to_possible_value().expect("all can be named").get_name().to_owned();
+        assert_eq!(workload.name(), name);
+    }
+}

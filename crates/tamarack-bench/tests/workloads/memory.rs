@@ -1,0 +1,132 @@
+//! A store in memory: what a workload has written lies open, and nothing else takes time.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, RwLock};
+
+use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
+
+type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The store.
+#[derive(Debug, Default)]
+pub struct Memory {
+    entries: RwLock<Entries>,
+    puts: AtomicU64,
+    /// How often each key was read by itself.
+    gets: Mutex<BTreeMap<Vec<u8>, u64>>,
+    walks: AtomicU64,
+}
+
+impl Memory {
+    /// A copy of what is in it.
+    pub fn entries(&self) -> Entries {
+        self.entries.read().expect("nobody panics with the lock").clone()
+    }
+
+    /// How many puts there were.
+    pub fn puts(&self) -> u64 {
+        self.puts.load(Ordering::Relaxed)
+    }
+
+    /// How often each key was read by itself.
+    pub fn gets(&self) -> BTreeMap<Vec<u8>, u64> {
+        self.gets.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// How many walks there were.
+    pub fn walks(&self) -> u64 {
+        self.walks.load(Ordering::Relaxed)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entries)) -> Result<(), Infallible> {
+        change(&mut self.entries.write().expect("nobody panics with the lock"));
+        Ok(())
+    }
+}
+
+impl Store for Memory {
+    type Error = Infallible;
+    type Cursor<'a> = Walk<'a>;
+
+    fn put(&self, key: &[u8], value: &[u8], _: bool) -> Result<(), Infallible> {
+        self.puts.fetch_add(1, Ordering::Relaxed);
+        self.change(|entries| drop(entries.insert(key.to_vec(), value.to_vec())))
+    }
+
+    fn delete(&self, key: &[u8], _: bool) -> Result<(), Infallible> {
+        self.change(|entries| drop(entries.remove(key)))
+    }
+
+    fn write(&self, changes: &[Change<'_>], _: bool) -> Result<(), Infallible> {
+        self.change(|entries| {
+            for change in changes {
+                match change {
+                    Change::Put(key, value) => drop(entries.insert(key.to_vec(), value.to_vec())),
+                    Change::Delete(key) => drop(entries.remove(*key)),
+                }
+            }
+        })
+    }
+
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Infallible> {
+        value.clear();
+        *self.gets.lock().expect("nobody panics with the lock").entry(key.to_vec()).or_default() += 1;
+        let entries = self.entries.read().expect("nobody panics with the lock");
+        let found = entries.get(key);
+        value.extend_from_slice(found.map_or(&[][..], Vec::as_slice));
+        Ok(found.is_some())
+    }
+
+    fn multi_get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Infallible> {
+        let entries = self.entries.read().expect("nobody panics with the lock");
+        Ok(keys.iter().map(|key| entries.get(key).cloned()).collect())
+    }
+
+    fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Walk<'_>, Infallible> {
+        self.walks.fetch_add(1, Ordering::Relaxed);
+        let rest = (range.0.map(<[u8]>::to_vec), range.1.map(<[u8]>::to_vec));
+        Ok(Walk { entries: &self.entries, rest, backward, entry: (Vec::new(), Vec::new()) })
+    }
+
+    fn settle(&self) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn written(&self) -> Option<Written> {
+        None
+    }
+}
+
+/// A walk, which looks anew for each entry.
+pub struct Walk<'a> {
+    entries: &'a RwLock<Entries>,
+    rest: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    backward: bool,
+    entry: (Vec<u8>, Vec<u8>),
+}
+
+impl Cursor for Walk<'_> {
+    type Error = Infallible;
+
+    fn advance(&mut self) -> Result<bool, Infallible> {
+        let entries = self.entries.read().expect("nobody panics with the lock");
+        let mut range = entries.range(self.rest.clone());
+        let Some((key, value)) = (if self.backward { range.next_back() } else { range.next() }) else {
+            return Ok(false);
+        };
+        self.entry = (key.clone(), value.clone());
+        *(if self.backward { &mut self.rest.1 } else { &mut self.rest.0 }) = Bound::Excluded(key.clone());
+        Ok(true)
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.entry.0
+    }
+
+    fn value(&mut self) -> Result<&[u8], Infallible> {
+        Ok(&self.entry.1)
+    }
+}
