@@ -1,7 +1,8 @@
-//! The layers of the engine, strictly downward: a module uses itself and modules of a lower rank, nothing else.
+//! The layers of the engine and of the C interface, strictly downward: a module uses itself and modules of a lower
+//! rank, nothing else.
 //!
-//! Paths are resolved from the syntax tree, so that an upward dependency is found in every form it can take. A
-//! second rule, a net below clippy's: only `env` reaches for files, threads and clocks of the operating system.
+//! Paths are resolved from the syntax tree, so that an upward dependency is found in every form it can take. A second
+//! rule, a net below clippy's: in the engine only `env` reaches for files, threads and clocks of the operating system.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,13 @@ use crate::tree::{Source, Tree};
 /// Where the engine's modules lie.
 pub const ENGINE: &str = "crates/tamarack/src/";
 
-/// Every module at the crate root with its rank. Modules of one rank are siblings and must not meet.
-const RANKS: &[(&str, u32)] = &[
+/// Where the modules of the C interface lie.
+pub const C_INTERFACE: &str = "crates/tamarack-capi/src/";
+
+/// Every module at a crate's root with its rank. Modules of one rank are siblings and must not meet.
+type Ranks = &'static [(&'static str, u32)];
+
+const ENGINE_RANKS: Ranks = &[
     ("base", 0),
     ("env", 1),
     ("skiplist", 1),
@@ -24,19 +30,37 @@ const RANKS: &[(&str, u32)] = &[
     ("fuzz", 5),
 ];
 
+const C_INTERFACE_RANKS: Ranks = &[
+    ("status", 0),
+    ("boundary", 1),
+    ("directory", 1),
+    ("report", 1),
+    ("settings", 1),
+    ("batch", 2),
+    ("iterator", 2),
+    ("options", 2),
+    ("reads", 2),
+    ("database", 3),
+    ("exports", 4),
+];
+
 /// What only `env` may name outside tests.
 const OPERATING_SYSTEM: &[&[&str]] =
     &[&["std", "fs"], &["std", "thread"], &["std", "time", "Instant"], &["std", "time", "SystemTime"]];
 
-/// Every path in the engine that points upward, sideways or past `env`.
+/// Every path in the engine or the C interface that points upward or sideways, and in the engine past `env`.
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let root_names = root_names(tree);
+    [check_crate(tree, ENGINE, ENGINE_RANKS), check_crate(tree, C_INTERFACE, C_INTERFACE_RANKS)].concat()
+}
+
+fn check_crate(tree: &Tree, root: &str, ranks: Ranks) -> Vec<Finding> {
+    let root_names = root_names(tree, root, ranks);
     let mut findings = Vec::new();
     for source in &tree.sources {
-        let Some(path) = source.path.strip_prefix(ENGINE) else { continue };
+        let Some(path) = source.path.strip_prefix(root) else { continue };
         let module = module_path(path);
         let layer = module.first().cloned();
-        if layer.as_deref().is_some_and(|layer| rank(layer).is_none()) {
+        if layer.as_deref().is_some_and(|layer| rank(ranks, layer).is_none()) {
             findings.push(Finding::new(
                 &source.path,
                 1,
@@ -46,8 +70,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         }
         for mention in mentions(&source.syntax, module) {
             let broken = [
-                layer.as_deref().and_then(|layer| break_order(layer, &mention, &root_names)),
-                break_env(layer.as_deref(), source, &mention),
+                layer.as_deref().and_then(|layer| break_order(ranks, layer, &mention, &root_names)),
+                (root == ENGINE).then(|| break_env(layer.as_deref(), source, &mention)).flatten(),
             ];
             let report =
                 |rule| Finding::new(&source.path, mention.line, format!("`{}`: {rule}", mention.written()));
@@ -58,12 +82,17 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// The rule of the order that `mention`, in a module of `layer`, breaks.
-fn break_order(layer: &str, mention: &Mention, root_names: &BTreeMap<String, String>) -> Option<String> {
+fn break_order(
+    ranks: Ranks,
+    layer: &str,
+    mention: &Mention,
+    root_names: &BTreeMap<String, String>,
+) -> Option<String> {
     let path = mention.resolve()?;
     let Some(&name) = path.first() else {
         return Some("brings the crate root into scope, and with it every layer".to_owned());
     };
-    let target = match rank(name) {
+    let target = match rank(ranks, name) {
         Some(_) => name,
         None => match root_names.get(name) {
             Some(target) => target,
@@ -72,11 +101,11 @@ fn break_order(layer: &str, mention: &Mention, root_names: &BTreeMap<String, Str
             }
         },
     };
-    if target == layer || rank(target) < rank(layer) {
+    if target == layer || rank(ranks, target) < rank(ranks, layer) {
         return None;
     }
-    let direction =
-        if rank(target) == rank(layer) { "a sibling it must not know" } else { "a layer above it" };
+    let siblings = rank(ranks, target) == rank(ranks, layer);
+    let direction = if siblings { "a sibling it must not know" } else { "a layer above it" };
     Some(format!("`{layer}` uses `{target}`, {direction}"))
 }
 
@@ -93,8 +122,8 @@ fn break_env(layer: Option<&str>, source: &Source, mention: &Mention) -> Option<
     Some(format!("`{}` is for `env` alone", reached.join("::")))
 }
 
-fn rank(layer: &str) -> Option<u32> {
-    RANKS.iter().find(|(name, _)| *name == layer).map(|(_, rank)| *rank)
+fn rank(ranks: Ranks, layer: &str) -> Option<u32> {
+    ranks.iter().find(|(name, _)| *name == layer).map(|(_, rank)| *rank)
 }
 
 /// The module path of a file, given relative to the crate's `src/`.
@@ -105,15 +134,15 @@ fn module_path(file: &str) -> Vec<String> {
 }
 
 /// The names that `lib.rs` re-exports, with the layer that each comes from.
-fn root_names(tree: &Tree) -> BTreeMap<String, String> {
-    let Some(root) = tree.sources.iter().find(|source| source.path == format!("{ENGINE}lib.rs")) else {
+fn root_names(tree: &Tree, root: &str, ranks: Ranks) -> BTreeMap<String, String> {
+    let Some(root) = tree.sources.iter().find(|source| source.path == format!("{root}lib.rs")) else {
         return BTreeMap::new();
     };
     let from_layer = |mention: Mention| {
         let path: Vec<&String> =
             mention.names.iter().filter(|name| *name != "crate" && *name != "self").collect();
         let (first, last) = (path.first()?, path.last()?);
-        (mention.import && rank(first).is_some()).then(|| ((*last).clone(), (*first).clone()))
+        (mention.import && rank(ranks, first).is_some()).then(|| ((*last).clone(), (*first).clone()))
     };
     mentions(&root.syntax, Vec::new()).into_iter().filter_map(from_layer).collect()
 }

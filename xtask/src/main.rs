@@ -32,6 +32,7 @@ mod steps;
 mod test_code;
 mod torture;
 mod tree;
+mod unsafety;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -100,6 +101,7 @@ fn check(root: &Path, fast: bool) -> io::Result<ExitCode> {
     let (tree, unparsed) = Tree::load(root)?;
     steps.run_check("syntax", || unparsed)?;
     steps.run_check("layers", || layers::check(&tree))?;
+    steps.run_check("unsafe", || unsafety::check(&tree))?;
     steps.run_check("sizes", || sizes::check(&tree))?;
     steps.run_check("documents", || documents::check(&tree))?;
     steps.run_check("bugs", || seeded::check(&tree))?;

@@ -18,16 +18,21 @@ const TEST_LINES_MAX: usize = 100;
 /// Every file and function that is too long.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
+    for file in &tree.c_files {
+        findings.extend(check_file(&file.path, &file.text));
+    }
     for source in &tree.sources {
-        let lines = source.text.lines().count();
-        if lines > FILE_LINES_MAX {
-            let message = format!("the file has {lines} lines, more than {FILE_LINES_MAX}");
-            findings.push(Finding::new(&source.path, FILE_LINES_MAX + 1, message));
-        }
+        findings.extend(check_file(&source.path, &source.text));
         let mut functions = Functions { source, findings: &mut findings };
         functions.visit_file(&source.syntax);
     }
     findings
+}
+
+fn check_file(path: &str, text: &str) -> Option<Finding> {
+    let lines = text.lines().count();
+    let message = || format!("the file has {lines} lines, more than {FILE_LINES_MAX}");
+    (lines > FILE_LINES_MAX).then(|| Finding::new(path, FILE_LINES_MAX + 1, message()))
 }
 
 struct Functions<'a> {
@@ -153,5 +158,7 @@ mod tests {
         assert_eq!(findings(&"//! Long.\n".repeat(FILE_LINES_MAX)), [""; 0]);
         let expected = "a/src/lib.rs:601: the file has 601 lines, more than 600";
         assert_eq!(findings(&"//! Long.\n".repeat(FILE_LINES_MAX + 1)), [expected]);
+        let (_directory, tree) = tree(&[("a.c", &"/* Long. */\n".repeat(FILE_LINES_MAX + 1))]);
+        assert_eq!(check(&tree).len(), 1, "files in C count as well");
     }
 }

@@ -1,4 +1,5 @@
-//! The working tree as the checks see it: every Rust file read and parsed once, every Markdown page read once.
+//! The working tree as the checks see it: every Rust file read and parsed once, every Markdown page and C file read
+//! once.
 //!
 //! It knows which lines are test code. It judges nothing, except that a file which does not parse is a finding.
 //! Hidden directories and build output are no part of the tree.
@@ -19,6 +20,8 @@ pub struct Tree {
     pub sources: Vec<Source>,
     /// Every `.md` file, by path.
     pub pages: Vec<Page>,
+    /// Every `.c` and `.h` file, by path.
+    pub c_files: Vec<Page>,
 }
 
 /// A Rust file.
@@ -32,7 +35,7 @@ pub struct Source {
     test_code: TestCode,
 }
 
-/// A Markdown file.
+/// A Markdown file, or one in C.
 pub struct Page {
     /// Relative to the root, with `/` between names.
     pub path: String,
@@ -46,13 +49,18 @@ impl Tree {
         let mut paths = Vec::new();
         collect(root, "", &mut paths)?;
         paths.sort();
-        let mut tree = Self { root: root.to_owned(), sources: Vec::new(), pages: Vec::new() };
+        let mut tree =
+            Self { root: root.to_owned(), sources: Vec::new(), pages: Vec::new(), c_files: Vec::new() };
         let mut findings = Vec::new();
         for path in paths {
             let text = fs::read_to_string(root.join(&path))
                 .map_err(|error| io::Error::new(error.kind(), format!("cannot read {path}: {error}")))?;
             if path.ends_with(".md") {
                 tree.pages.push(Page { path, text });
+                continue;
+            }
+            if is_c(&path) {
+                tree.c_files.push(Page { path, text });
                 continue;
             }
             match syn::parse_file(&text) {
@@ -120,11 +128,15 @@ fn collect(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<
             if !name.starts_with('.') && name != "target" {
                 collect(root, &path, paths)?;
             }
-        } else if kind.is_file() && (name.ends_with(".rs") || name.ends_with(".md")) {
+        } else if kind.is_file() && (name.ends_with(".rs") || name.ends_with(".md") || is_c(&name)) {
             paths.push(path);
         }
     }
     Ok(())
+}
+
+fn is_c(name: &str) -> bool {
+    name.ends_with(".c") || name.ends_with(".h")
 }
 
 #[cfg(test)]

@@ -121,3 +121,26 @@ fn only_env_reaches_the_operating_system() {
     }
     assert_found("lib.rs", "use std::thread;", "`std::thread` is for `env` alone");
 }
+
+#[test]
+fn the_c_interface_has_layers_of_its_own_and_the_operating_system() {
+    let found = |path: &str, text: &str| -> Vec<String> {
+        let path = format!("{C_INTERFACE}{path}");
+        let (_directory, tree) = tree(&[(&path, text)]);
+        check(&tree).iter().map(ToString::to_string).collect()
+    };
+    for (path, text, expected) in [
+        ("boundary/guard.rs", "use crate::database::Database;", "a layer above it"),
+        ("batch.rs", "use crate::exports::f;", "a layer above it"),
+        ("batch.rs", "use crate::options::OpenOptions;", "a sibling it must not know"),
+        ("novelty.rs", "", "belongs to no layer"),
+    ] {
+        let found = found(path, text);
+        assert!(found.iter().any(|finding| finding.contains(expected)), "{path}: {text} gave {found:?}");
+    }
+    assert_eq!(
+        found("exports/batch.rs", "use crate::batch::Batch; use crate::boundary::handle::Given;"),
+        [""; 0]
+    );
+    assert_eq!(found("directory.rs", "fn f() { std::fs::create_dir(path) }"), [""; 0]);
+}
