@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `instructions`, `miri`, `test` and
+//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `install`, `instructions`, `miri`, `test` and
 //! `torture`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
@@ -21,6 +21,8 @@ mod blocks;
 mod documents;
 mod finding;
 mod fuzz;
+
+mod install;
 mod instructions;
 mod layers;
 mod loom;
@@ -53,6 +55,8 @@ usage: cargo xtask <command>
   fuzz --seed-corpus  writes the seeds in fuzz/corpus anew: after a change of a format
   instructions        what the processor executes for a put, a get, a seek: counted by callgrind, compared with limits; needs
                       valgrind
+  install --prefix DIR
+                      headers, libraries and pkg-config files for C programs, under Tamarack's name and LevelDB's
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
   test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
@@ -75,6 +79,7 @@ fn main() -> io::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }),
         ["instructions"] => instructions::run(root),
+        ["install", "--prefix", prefix] => install::install(root, Path::new(prefix)),
         ["miri"] => miri(root),
         ["test"] => test(root, &[]),
         ["test", "--", flags @ ..] => test(root, flags),

@@ -50,6 +50,11 @@ impl Steps {
         Ok(())
     }
 
+    /// Whether a step failed, where the next one makes no sense without it.
+    pub fn any_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
     /// The exit code of the whole command.
     pub fn finish(self) -> ExitCode {
         if self.failed.is_empty() {

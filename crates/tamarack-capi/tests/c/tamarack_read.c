@@ -1,0 +1,112 @@
+/* Reads beyond LevelDB's: into a buffer, of many keys, of a range, at a moment with a name. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamarack/c.h>
+
+#include "check.h"
+
+static void into_a_buffer(leveldb_t* db, const leveldb_readoptions_t* read) {
+  char buffer[8] = "-------";
+  size_t length = 77;
+  char* error = NULL;
+  CHECK(tamarack_get_into(db, read, "b", 1, buffer, 5, &length, &error) == 1);
+  CHECK_OK(error);
+  CHECK(length == 3 && memcmp(buffer, "two----", 8) == 0);
+  CHECK(tamarack_get_into(db, read, "none", 4, buffer, 5, &length, &error) == 0);
+  CHECK_OK(error);
+  CHECK_EQUAL(length, 0);
+  /* Too small: the length is told, and nothing is written. */
+  CHECK(tamarack_get_into(db, read, "c", 1, buffer, 4, &length, &error) == 1);
+  CHECK_OK(error);
+  CHECK(length == 5 && memcmp(buffer, "two----", 8) == 0);
+  CHECK(tamarack_get_into(db, read, "c", 1, NULL, 0, &length, &error) == 1 && length == 5);
+  CHECK(tamarack_get_into(db, read, "c", 1, buffer, 5, &length, &error) == 1);
+  CHECK(length == 5 && memcmp(buffer, "three--", 8) == 0);
+  CHECK(tamarack_get_into(db, read, "empty", 5, NULL, 0, &length, &error) == 1 && length == 0);
+}
+
+static void many_keys(leveldb_t* db, const leveldb_readoptions_t* read) {
+  const char* keys[] = {"c", "none", "empty", "a"};
+  const size_t lengths[] = {1, 4, 5, 1};
+  const char* expected[] = {"three", NULL, "", "one"};
+  char *values[4], *errors[4];
+  size_t value_lengths[4];
+  tamarack_multi_get(db, read, 4, keys, lengths, values, value_lengths, errors);
+  for (int index = 0; index < 4; index++) {
+    CHECK(errors[index] == NULL);
+    CHECK((values[index] == NULL) == (expected[index] == NULL));
+    if (expected[index] == NULL) continue;
+    CHECK(value_lengths[index] == strlen(expected[index]));
+    CHECK(memcmp(values[index], expected[index], value_lengths[index]) == 0);
+    leveldb_free(values[index]);
+  }
+  CHECK_EQUAL(value_lengths[1], 0);
+  tamarack_multi_get(db, read, 0, NULL, NULL, NULL, NULL, NULL);
+}
+
+static void ranges(leveldb_t* db, const leveldb_readoptions_t* read) {
+  leveldb_iterator_t* iterator = tamarack_create_iterator_range(db, read, "b", 1, "d", 1, 0);
+  leveldb_iter_seek_to_first(iterator);
+  CHECK_AT(iterator, "b", "two");
+  leveldb_iter_next(iterator);
+  CHECK_AT(iterator, "c", "three");
+  leveldb_iter_next(iterator);
+  CHECK_AT(iterator, NULL, NULL);
+  leveldb_iter_seek(iterator, "a", 1);
+  CHECK_AT(iterator, "b", "two");
+  leveldb_iter_seek_to_last(iterator);
+  CHECK_AT(iterator, "c", "three");
+  leveldb_iter_destroy(iterator);
+  iterator = tamarack_create_iterator_range(db, read, NULL, 0, "b", 1, 1);
+  leveldb_iter_seek_to_last(iterator);
+  size_t length;
+  CHECK(leveldb_iter_valid(iterator) && memcmp(leveldb_iter_key(iterator, &length), "a", 1) == 0);
+  CHECK(leveldb_iter_value(iterator, &length) == NULL);
+  char* error = NULL;
+  leveldb_iter_get_error(iterator, &error);
+  CHECK_FAILS(error, "Invalid argument: ", "keys_only");
+  leveldb_iter_destroy(iterator);
+}
+
+static void moments(leveldb_t* db, leveldb_readoptions_t* read) {
+  const leveldb_snapshot_t* snapshot = tamarack_create_snapshot_named(db, "nightly");
+  put(db, "a", "changed");
+  char* stats = tamarack_stats(db);
+  CHECK(strstr(stats, "\"name\":\"nightly\"") != NULL);
+  leveldb_free(stats);
+  leveldb_readoptions_set_snapshot(read, snapshot);
+  const char* keys[] = {"a"};
+  const size_t lengths[] = {1};
+  char *value, *problem, *error = NULL, buffer[8];
+  size_t length;
+  tamarack_multi_get(db, read, 1, keys, lengths, &value, &length, &problem);
+  CHECK(problem == NULL && value != NULL && length == 3 && memcmp(value, "one", 3) == 0);
+  leveldb_free(value);
+  leveldb_release_snapshot(db, snapshot);
+  tamarack_multi_get(db, read, 1, keys, lengths, &value, &length, &problem);
+  CHECK(value == NULL);
+  CHECK_FAILS(problem, "Invalid argument: ", "released");
+  CHECK(tamarack_get_into(db, read, "a", 1, buffer, sizeof buffer, &length, &error) == 0);
+  CHECK_FAILS(error, "Invalid argument: ", "released");
+  stats = tamarack_stats(db);
+  CHECK(strstr(stats, "nightly") == NULL);
+  leveldb_free(stats);
+  leveldb_readoptions_set_snapshot(read, NULL);
+}
+
+void read_suite(void) {
+  leveldb_t* db = open_new("read");
+  put(db, "a", "one");
+  put(db, "b", "two");
+  put(db, "c", "three");
+  put(db, "empty", "");
+  leveldb_readoptions_t* read = leveldb_readoptions_create();
+  into_a_buffer(db, read);
+  many_keys(db, read);
+  ranges(db, read);
+  moments(db, read);
+  leveldb_readoptions_destroy(read);
+  leveldb_close(db);
+}
