@@ -34,6 +34,7 @@ const C_INTERFACE_RANKS: Ranks = &[
     ("status", 0),
     ("boundary", 1),
     ("directory", 1),
+    ("order_name", 1),
     ("report", 1),
     ("settings", 1),
     ("batch", 2),

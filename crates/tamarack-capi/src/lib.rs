@@ -7,7 +7,7 @@
 //! - `exports`: the functions under their C names. Each takes its arguments apart, calls one method and hands over
 //!   what comes of it. Nothing is decided there.
 //! - The objects behind the pointers: `database`, `iterator`, `batch`, `options`, `reads`, over `settings` (options by
-//!   name), `report` (figures as JSON) and `directory` (of tests). Safe Rust over the public interface of `tamarack`.
+//!   name), `order_name` (of comparators), `report` (figures as JSON) and `directory` (of tests). Safe Rust over the public interface of `tamarack`.
 //! - `boundary`: the only unsafe code. Types for what C passes and takes: handles, bytes, texts, memory from `malloc`,
 //!   callbacks; and the guard that no panic passes.
 //! - `status`: errors as LevelDB's clients know them.
@@ -28,6 +28,7 @@ mod directory;
 mod exports;
 mod iterator;
 mod options;
+mod order_name;
 mod reads;
 mod report;
 mod settings;

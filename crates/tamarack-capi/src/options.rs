@@ -11,6 +11,7 @@ use tamarack::{Codec, Options};
 
 use crate::boundary::callbacks::{ClientOrder, NamedOrder, Owner};
 use crate::boundary::handle::Kind;
+use crate::order_name;
 use crate::settings;
 use crate::status::Status;
 
@@ -55,7 +56,7 @@ impl OpenOptions {
     /// What Tamarack is to open with.
     ///
     /// # Errors
-    /// What a setter could not say, and an order that is gone or has no usable name.
+    /// What a setter could not say, and an order that is gone.
     pub fn to_options(&self) -> Result<Options, Status> {
         let Chosen { mut options, order, refused } = self.chosen.lock().clone();
         if let Some(refused) = refused {
@@ -65,8 +66,7 @@ impl OpenOptions {
             let order = order
                 .upgrade()
                 .ok_or_else(|| Status::invalid_argument("the comparator of these options was destroyed"))?;
-            let name = String::from_utf8(order.name())
-                .map_err(|_| Status::invalid_argument("the comparator's name is not UTF-8"))?;
+            let name = order_name::stored(&order.name());
             options.comparator = Arc::new(NamedOrder::new(order, name));
         }
         Ok(options)

@@ -27,7 +27,40 @@ static leveldb_comparator_t* make(struct order* order) {
   return leveldb_comparator_create(order, destroy, compare, name_of);
 }
 
+/* A name is any bytes; one that differs in the last is another. */
+static void names(void) {
+  char long_name[1001];
+  memset(long_name, 'n', sizeof long_name - 1);
+  long_name[sizeof long_name - 1] = 0;
+  const char* names[] = {"", "\xff\xfe", long_name};
+  for (int index = 0; index < 3; index++) {
+    struct order order = {names[index], 1, 0};
+    leveldb_comparator_t* comparator = make(&order);
+    leveldb_options_t* options = creating();
+    leveldb_options_set_comparator(options, comparator);
+    char path[32];
+    snprintf(path, sizeof path, "comparator-name-%d", index);
+    leveldb_t* db = open_with(options, path);
+    put(db, "key", "value");
+    leveldb_close(db);
+    db = open_with(options, path);
+    CHECK_GET(db, "key", "value");
+    leveldb_close(db);
+    char other[1100];
+    snprintf(other, sizeof other, "%s", names[index]);
+    if (index == 0) strcpy(other, "x");
+    other[strlen(other) - 1] ^= 1;
+    order.name = other;
+    char* error = NULL;
+    CHECK(leveldb_open(options, fresh(path), &error) == NULL);
+    CHECK_FAILS(error, "Invalid argument: ", "");
+    leveldb_options_destroy(options);
+    leveldb_comparator_destroy(comparator);
+  }
+}
+
 void comparator_suite(void) {
+  names();
   struct order descending = {"test.descending", -1, 0}, other = {"test.other", -1, 0};
   leveldb_comparator_t* comparator = make(&descending);
   leveldb_comparator_t* another = make(&other);

@@ -102,27 +102,6 @@ static void compressions_that_are_none_are_refused(void) {
   leveldb_options_destroy(options);
 }
 
-static const char* no_name(void* state) {
-  (void)state;
-  return "\xff\xfe";
-}
-
-static int compare(void* state, const char* a, size_t alen, const char* b, size_t blen) {
-  (void)state, (void)a, (void)alen, (void)b, (void)blen;
-  return 0;
-}
-
-static void names_of_comparators_are_text(void) {
-  leveldb_comparator_t* comparator = leveldb_comparator_create(NULL, NULL, compare, no_name);
-  leveldb_options_t* options = creating();
-  leveldb_options_set_comparator(options, comparator);
-  char* error = NULL;
-  CHECK(leveldb_open(options, fresh("limit-comparator"), &error) == NULL);
-  CHECK_FAILS(error, "Invalid argument: ", "UTF-8");
-  leveldb_options_destroy(options);
-  leveldb_comparator_destroy(comparator);
-}
-
 static void write_file(const char* name, const char* text) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", fresh("limit-leveldb"), name);
@@ -165,7 +144,6 @@ void limit_suite(void) {
   an_iterator_that_stands_nowhere_moves_nowhere(db);
   leveldb_close(db);
   compressions_that_are_none_are_refused();
-  names_of_comparators_are_text();
   a_directory_of_leveldb_is_refused();
   an_open_database_is_not_repaired();
 }
