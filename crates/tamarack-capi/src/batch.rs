@@ -1,4 +1,9 @@
 //! `leveldb_writebatch_t`: operations that are written together.
+//!
+//! Whoever reads a batch, to write, append or walk over it, has its content as it was when the call began, and no lock. So
+//! threads may read one at the same time, as LevelDB promises, and a client's function may do with it what it likes.
+
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tamarack::{Operation, WriteBatch};
@@ -10,7 +15,8 @@ use crate::status::Status;
 /// Operations so far.
 #[derive(Default)]
 pub struct Batch {
-    content: Mutex<Content>,
+    /// Copied when it is changed while somebody reads it.
+    content: Mutex<Arc<Content>>,
 }
 
 #[derive(Clone, Default)]
@@ -42,41 +48,36 @@ impl Content {
 impl Batch {
     /// Adds "set `key` to `value`". What Tamarack cannot take makes the whole batch one that cannot be written.
     pub fn put(&self, key: &[u8], value: &[u8]) {
-        self.content.lock().add(Operation::Put { key, value });
+        self.change(|content| content.add(Operation::Put { key, value }));
     }
 
     /// Adds "remove `key`".
     pub fn delete(&self, key: &[u8]) {
-        self.content.lock().add(Operation::Delete { key });
+        self.change(|content| content.add(Operation::Delete { key }));
     }
 
     /// Removes every operation.
     pub fn clear(&self) {
-        let mut content = self.content.lock();
-        content.operations.clear();
-        content.refused = None;
+        self.change(|content| {
+            content.operations.clear();
+            content.refused = None;
+        });
     }
 
     /// Adds the operations of `other`, which may be the batch itself.
     pub fn append(&self, other: &Self) {
-        // Copied, so that the two locks are not held together.
-        let other = other.content.lock().clone();
-        self.content.lock().append(&other);
+        let other = other.read();
+        self.change(|content| content.append(&other));
     }
 
-    /// Tells `listener` the operations in their order. What it adds to this batch meanwhile comes after them.
+    /// Tells `listener` the operations in their order. What it adds to this batch meanwhile is not told.
     pub fn iterate(&self, listener: &Listener) {
-        // Without the lock, for the listener is the client's.
-        let mut content = std::mem::take(&mut *self.content.lock());
-        for operation in content.operations.iter() {
+        for operation in self.read().operations.iter() {
             match operation {
                 Operation::Put { key, value } => listener.put(key, value),
                 Operation::Delete { key } => listener.delete(key),
             }
         }
-        let mut there = self.content.lock();
-        content.append(&there);
-        *there = content;
     }
 
     /// Gives the operations to `write`.
@@ -84,11 +85,19 @@ impl Batch {
     /// # Errors
     /// If an operation was refused, and those of `write`.
     pub fn write(&self, write: impl FnOnce(&WriteBatch) -> tamarack::Result<()>) -> Result<(), Status> {
-        let content = self.content.lock();
+        let content = self.read();
         match &content.refused {
             Some(refused) => Err(refused.clone()),
             None => Ok(write(&content.operations)?),
         }
+    }
+
+    fn read(&self) -> Arc<Content> {
+        Arc::clone(&self.content.lock())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Content)) {
+        change(Arc::make_mut(&mut self.content.lock()));
     }
 }
 

@@ -25,6 +25,8 @@ static void on_put(void* state, const char* k, size_t klen, const char* v, size_
 
 static void on_delete(void* state, const char* k, size_t klen) { tell(state, "delete", k, klen, "", 0); }
 
+static void on_delete_nothing(void* state, const char* k, size_t klen) { (void)state, (void)k, (void)klen; }
+
 static void check_content(const leveldb_writebatch_t* batch, const char* expected) {
   struct told told = {"", 0};
   leveldb_writebatch_iterate(batch, &told, on_put, on_delete);
@@ -54,8 +56,33 @@ static void contents(void) {
   leveldb_writebatch_destroy(batch);
 }
 
+/* Appends the batch that is walked over to another. */
+struct copy {
+  const leveldb_writebatch_t* from;
+  leveldb_writebatch_t* to;
+};
+
+static void copy_at_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
+  (void)k, (void)klen, (void)v, (void)vlen;
+  const struct copy* copy = state;
+  leveldb_writebatch_append(copy->to, copy->from);
+}
+
+static void a_batch_can_be_read_in_a_walk_over_it(void) {
+  leveldb_writebatch_t* batch = leveldb_writebatch_create();
+  leveldb_writebatch_put(batch, "a", 1, "1", 1);
+  leveldb_writebatch_delete(batch, "b", 1);
+  struct copy copy = {batch, leveldb_writebatch_create()};
+  leveldb_writebatch_iterate(batch, &copy, copy_at_put, on_delete_nothing);
+  check_content(copy.to, "put(a,1)delete(b,)");
+  check_content(batch, "put(a,1)delete(b,)");
+  leveldb_writebatch_destroy(copy.to);
+  leveldb_writebatch_destroy(batch);
+}
+
 void batch_suite(void) {
   contents();
+  a_batch_can_be_read_in_a_walk_over_it();
   leveldb_t* db = open_new("batch");
   leveldb_writeoptions_t* write = leveldb_writeoptions_create();
   leveldb_writebatch_t* batch = leveldb_writebatch_create();
