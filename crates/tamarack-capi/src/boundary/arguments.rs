@@ -154,3 +154,28 @@ impl ErrorPointer {
         unsafe { self.0.write(Allocated::text(status.text())) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boundary::guard::reported;
+
+    #[test]
+    fn a_panic_is_an_error_like_any_other() {
+        let mut place = Allocated::NONE;
+        let failed = |message: &str| -> Result<u32, Status> {
+            if message.is_empty() { Err(Status::invalid_argument("empty")) } else { panic!("{message}") }
+        };
+        for (message, expected) in [
+            ("at fault", "IO error: internal failure: at fault"),
+            ("", "Invalid argument: empty"),
+            ("again", "IO error: internal failure: again"),
+        ] {
+            let errors = ErrorPointer(&raw mut place);
+            assert_eq!(reported("a_function", errors, 7, || failed(message)), 7);
+            let text = Text(place.as_pointer());
+            assert_eq!(std::str::from_utf8(text.bytes()), Ok(expected));
+        }
+        place.free();
+    }
+}

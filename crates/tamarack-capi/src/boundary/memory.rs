@@ -24,6 +24,11 @@ impl Allocated {
         Self::copy(&text, text.len())
     }
 
+    #[cfg(test)]
+    pub fn as_pointer(self) -> *const c_char {
+        self.0
+    }
+
     fn copy(bytes: &[u8], length: usize) -> Self {
         // SAFETY: any length may be asked for.
         let memory = unsafe { libc::malloc(length) }.cast::<u8>();

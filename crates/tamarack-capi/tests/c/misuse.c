@@ -31,6 +31,10 @@ static void twice(void) {
   leveldb_writebatch_destroy(batch);
   leveldb_writebatch_destroy(batch);
 }
+static void closed(void) {
+  leveldb_close(db);
+  leveldb_put(db, write_options, "a", 1, "b", 1, &error);
+}
 static void no_durability(void) { tamarack_writeoptions_set_durability(write_options, 7); }
 static void no_level(void) { leveldb_free(tamarack_check(db, -1)); }
 static void too_long(void) { leveldb_put(db, write_options, "a", (size_t)-1, "b", 1, &error); }
@@ -40,6 +44,7 @@ int main(int argc, char** argv) {
       {"null-database", null_database}, {"null-options", null_options},   {"null-key", null_key},
       {"null-name", null_name},         {"null-errptr", null_errptr},     {"null-result", null_result},
       {"null-function", null_function}, {"another-kind", another_kind},   {"twice", twice},
+      {"closed", closed},
       {"no-durability", no_durability}, {"no-level", no_level},           {"too-long", too_long},
   };
   if (argc < 3) return 2;

@@ -137,6 +137,26 @@ static void an_open_database_is_not_repaired(void) {
   leveldb_options_destroy(options);
 }
 
+static void directories_above_are_made(void) {
+  leveldb_close(open_new("limit-above/of/it"));
+  leveldb_options_t* options = leveldb_options_create();
+  leveldb_close(open_with(options, "limit-above/of/it"));
+  leveldb_options_destroy(options);
+}
+
+static void the_test_directory_is_where_temporary_files_are(void) {
+  leveldb_env_t* env = leveldb_create_default_env();
+  CHECK(unsetenv("TEST_TMPDIR") == 0 && mkdir(fresh("limit-temporary"), 0700) == 0);
+  CHECK(setenv("TMPDIR", fresh("limit-temporary"), 1) == 0);
+  char* directory = leveldb_env_get_test_directory(env);
+  CHECK(directory != NULL && strncmp(directory, fresh("limit-temporary/"), strlen(fresh("limit-temporary/"))) == 0);
+  leveldb_free(directory);
+  CHECK(setenv("TMPDIR", "/dev/null", 1) == 0);
+  CHECK(leveldb_env_get_test_directory(env) == NULL);
+  CHECK(unsetenv("TMPDIR") == 0);
+  leveldb_env_destroy(env);
+}
+
 void limit_suite(void) {
   leveldb_t* db = open_new("limit");
   keys_have_a_longest_length(db);
@@ -146,4 +166,6 @@ void limit_suite(void) {
   compressions_that_are_none_are_refused();
   a_directory_of_leveldb_is_refused();
   an_open_database_is_not_repaired();
+  directories_above_are_made();
+  the_test_directory_is_where_temporary_files_are();
 }

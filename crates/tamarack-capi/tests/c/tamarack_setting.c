@@ -67,6 +67,15 @@ void setting_suite(void) {
   CHECK_OK(error);
   db = open_with(options, "setting");
   leveldb_t* second = open_with(options, "setting");
+  double cached = figure(second, "block_cache.bytes");
+  leveldb_readoptions_set_fill_cache(read, 0);
+  leveldb_free(leveldb_get(second, read, "a", 1, &length, &error));
+  CHECK_OK(error);
+  CHECK(figure(second, "block_cache.bytes") == cached);
+  leveldb_readoptions_set_fill_cache(read, 1);
+  leveldb_free(leveldb_get(second, read, "a", 1, &length, &error));
+  CHECK_OK(error);
+  CHECK(figure(second, "block_cache.bytes") > cached);
   CHECK_EQUAL(count(second), 27);
   leveldb_writeoptions_t* write = leveldb_writeoptions_create();
   leveldb_put(db, write, "key", 3, "v", 1, &error);

@@ -15,6 +15,7 @@ const DEEDS: &[(&str, &str, &str)] = &[
     ("null-function", "leveldb_comparator_create", "NULL instead of a function"),
     ("another-kind", "leveldb_iter_valid", "something else instead of an iterator"),
     ("twice", "leveldb_writebatch_destroy", "destroyed before"),
+    ("closed", "leveldb_put", "destroyed before"),
     ("no-durability", "tamarack_writeoptions_set_durability", "7 is no durability"),
     ("no-level", "tamarack_check", "-1 is no level"),
     ("too-long", "leveldb_put", "a length of"),
