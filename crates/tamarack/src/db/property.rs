@@ -8,7 +8,9 @@ use crate::cube::stats::Stats;
 pub(super) fn property(stats: &Stats, name: &str) -> Option<String> {
     let name = name.strip_prefix("tamarack.").or_else(|| name.strip_prefix("leveldb."))?;
     if let Some(level) = name.strip_prefix("num-files-at-level") {
-        let level: usize = level.parse().ok()?;
+        // A number may have a sign for Rust, and has none in a name.
+        let digits = level.bytes().all(|byte| byte.is_ascii_digit());
+        let level: usize = level.parse().ok().filter(|_| digits)?;
         return stats.levels.get(level).map(|level| level.tables.to_string());
     }
     match name {

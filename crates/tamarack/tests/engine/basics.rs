@@ -295,7 +295,9 @@ fn sizes_and_properties() {
         .map(|n| db.property(&format!("leveldb.num-files-at-level{n}")).unwrap().parse::<u64>().unwrap())
         .sum();
     assert!(level > 0);
-    assert_eq!(db.property("leveldb.unknown"), None);
+    for unknown in ["leveldb.unknown", "leveldb.num-files-at-level7", "leveldb.num-files-at-level+1"] {
+        assert_eq!(db.property(unknown), None);
+    }
     let values = db.multi_get(&[5_u32.to_be_bytes(), 99_999_u32.to_be_bytes()], &ReadOptions::default());
     assert_eq!(values[0].as_ref().unwrap().as_ref().unwrap().len(), 100);
     assert_eq!(values[1].as_ref().unwrap(), &None);
