@@ -77,7 +77,9 @@ static void sizes(void) {
   leveldb_options_set_max_file_size(options, 3 << 20);
   leveldb_options_set_paranoid_checks(options, 1);
   write_and_read(options, "option-sizes");
-  /* Values out of range are brought into it. */
+  /* Values out of range are brought into it; a cache may have no room at all. */
+  leveldb_cache_t* none = leveldb_cache_create_lru(0);
+  leveldb_options_set_cache(options, none);
   leveldb_options_set_write_buffer_size(options, 0);
   leveldb_options_set_max_open_files(options, 0);
   leveldb_options_set_block_size(options, 0);
@@ -85,6 +87,7 @@ static void sizes(void) {
   write_and_read(options, "option-least");
   leveldb_options_destroy(options);
   leveldb_cache_destroy(cache);
+  leveldb_cache_destroy(none);
   leveldb_env_destroy(env);
 }
 

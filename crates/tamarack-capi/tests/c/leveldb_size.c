@@ -17,10 +17,19 @@ static long number_of(leveldb_t* db, const char* property) {
 }
 
 static void properties(leveldb_t* db) {
-  static const char* const unknown[] = {"", "leveldb.", "leveldb.no-such-property", "stats",
-                                        "leveldb.num-files-at-level7", "leveldb.num-files-at-level",
-                                        "leveldb.num-files-at-level-1", "leveldb.num-files-at-levelx",
-                                        "leveldb.stats2", "\xff\xfe"};
+  static const char* const unknown[] = {
+      "",
+      "leveldb.",
+      "leveldb.no-such-property",
+      "leveldb.stats2",
+      "leveldb.num-files-at-level",
+      "leveldb.num-files-at-level7",
+      "leveldb.num-files-at-level-1",
+      "leveldb.num-files-at-level+1",
+      "leveldb.num-files-at-levelx",
+      "stats",
+      "\xff\xfe",
+  };
   for (size_t index = 0; index < sizeof unknown / sizeof *unknown; index++) {
     CHECK(leveldb_property_value(db, unknown[index]) == NULL);
   }
