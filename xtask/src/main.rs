@@ -21,7 +21,6 @@ mod blocks;
 mod documents;
 mod finding;
 mod fuzz;
-
 mod install;
 mod instructions;
 mod layers;
