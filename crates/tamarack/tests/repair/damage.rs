@@ -89,15 +89,18 @@ fn files_that_are_gone_cut_zeroed_or_another_are_told() {
 }
 
 /// Flips a bit in every `step`th byte, or in as many as the environment says, of the files whose names begin or end with
-/// `part`, and gives what each repair came to
-/// to `look`. Returns how many keys were named in all.
+/// `part`, and gives what each repair came to to `look`. Returns how many keys were named in all.
 fn flip(golden: &Golden, part: &str, step: usize, look: &dyn Fn(&Repaired, &SimDisk, &str)) -> usize {
     let mut all = 0;
     let step = number_from_environment("TAMARACK_STEP").map_or(step, |step| step as usize);
     for name in golden.names().iter().filter(|name| name.ends_with(part) || name.starts_with(part)) {
         let len = read(&golden.disk.env(), &path(name)).iter().rposition(|&byte| byte != 0).unwrap_or(0) + 1;
-        for at in (name.len() % step..len).step_by(step) {
+        let mut watchdog = None;
+        for (number, at) in (name.len() % step..len).step_by(step).enumerate() {
             let what = format!("bit {} of byte {at} of {len} of {name}", at % 8);
+            if number % 100 == 0 {
+                watchdog = Some(Watchdog::new(PATIENCE_SECONDS, format!("a hundred flips from {what} on")));
+            }
             let disk = golden.damaged(name, |mut bytes| {
                 bytes[at] ^= 1 << (at % 8);
                 Some(bytes)
@@ -109,13 +112,13 @@ fn flip(golden: &Golden, part: &str, step: usize, look: &dyn Fn(&Repaired, &SimD
                 assert_lives(&disk.env(), &what);
             }
         }
+        drop(watchdog);
     }
     all
 }
 
 #[test]
 fn a_flipped_bit_of_a_sealed_segment_costs_the_record_it_hit() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping segments");
     let golden = Golden::new(true);
     for part in [".vlog", ".cold"] {
         let all = flip(&golden, part, 97, &|repaired, _, what| {
@@ -132,7 +135,6 @@ fn a_flipped_bit_of_a_sealed_segment_costs_the_record_it_hit() {
 
 #[test]
 fn a_flipped_bit_of_a_log_is_told() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping the log");
     let golden = Golden::new(false);
     let all = flip(&golden, ".vlog", 199, &|repaired, _, what| {
         let Repaired { report, differing, .. } = repaired;
@@ -143,7 +145,6 @@ fn a_flipped_bit_of_a_log_is_told() {
 
 #[test]
 fn a_flipped_bit_of_a_table_costs_no_value_of_the_log() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping tables");
     let golden = Golden::new(true);
     let all = flip(&golden, ".table", 23, &|repaired, _, what| {
         let Repaired { report, differing, .. } = repaired;
@@ -156,7 +157,6 @@ fn a_flipped_bit_of_a_table_costs_no_value_of_the_log() {
 
 #[test]
 fn a_flipped_bit_of_the_manifest_costs_nothing() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "flipping the manifest");
     for close in [true, false] {
         let golden = Golden::new(close);
         for end in ["MANIFEST", "CURRENT"] {
