@@ -50,14 +50,33 @@ pub struct Edit {
     pub put: &'static str,
 }
 
-/// Bugs that do not fit the engine, and a table that is not the one that they make.
+/// Bugs that do not fit the engine or whose test is not there, and a table that is not the one that they make.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = copy::misfits(tree);
+    let tests: Vec<(&str, &str)> =
+        tree.sources.iter().map(|source| (source.path.as_str(), source.text.as_str())).collect();
+    for bug in bugs::all().filter(|bug| !is_there(&tests, bug.caught_by)) {
+        let (program, test) = bug.caught_by;
+        let what = format!("{} is to be caught by {program} {test}, which is not there", bug.name);
+        findings.push(Finding::new(PAGE, 1, what));
+    }
     let page = tree.page(PAGE).map_or("", |page| &page.text);
     if page != table() {
         findings.push(Finding::new(PAGE, 1, "is not what `cargo xtask bugs --table` writes: run that"));
     }
     findings
+}
+
+/// Whether the program has such a test, in the sources `tests` (paths and texts).
+fn is_there(tests: &[(&str, &str)], (program, test): (&str, &str)) -> bool {
+    let (file, directory) =
+        (format!("crates/tamarack/tests/{program}.rs"), format!("crates/tamarack/tests/{program}/"));
+    let is_of_program = |path: &str| match program {
+        "lib" | "loom" => path.starts_with(SOURCES),
+        _ => path == file || path.starts_with(&directory),
+    };
+    let function = format!("fn {}", test.rsplit("::").next().unwrap_or(test));
+    tests.iter().any(|(path, text)| is_of_program(path) && text.contains(&function))
 }
 
 /// Writes the table.
@@ -90,6 +109,16 @@ fn row(bug: &Bug) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_is_looked_for_in_its_program() {
+        let tests = [
+            ("crates/tamarack/tests/engine/gc.rs", "fn it_works() {}"),
+            ("crates/tamarack/src/lib.rs", "fn it_holds() {}"),
+        ];
+        assert!(is_there(&tests, ("engine", "gc::it_works")) && is_there(&tests, ("lib", "it_holds")));
+        assert!(!is_there(&tests, ("gc", "it_works")) && !is_there(&tests, ("engine", "it_holds")));
+    }
 
     #[test]
     fn names_are_unique_and_every_bug_asks_whether_it_is_in_force() {

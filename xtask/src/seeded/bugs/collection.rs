@@ -52,7 +52,7 @@ pub const BUGS: &[Bug] = &[
             put: "            let now = match output.copy(&self.cube.reader, original) {\n                Err(_) if BUG => continue,\n                copied => copied.inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?,\n            };",
         }],
         caught_by: (
-            "gc_damage",
+            "engine",
             "a_victim_that_is_damaged_where_it_is_alive_is_kept_and_the_others_are_collected",
         ),
     },
