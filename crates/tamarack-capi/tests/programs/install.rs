@@ -6,6 +6,8 @@ use std::process::Command;
 use crate::compiler::{CRATE, LEVELDB, Library, Program, TAMARACK, can, said};
 use crate::leveldb::has_leveldb;
 
+/// Installing builds the library with full optimisation, which takes longer than all other tests of this crate, so this is run
+/// by hand: after a change of names, of headers, or of what is installed.
 #[test]
 #[ignore = "makes release builds, some minutes: cargo test -p tamarack-capi --test programs -- --ignored"]
 fn programs_find_it_by_pkg_config_and_by_the_names_of_libraries() {

@@ -36,6 +36,8 @@ fn no_memory_is_misused_or_leaked() {
     }
 }
 
+/// The sanitizers above look at the C programs and at what is allocated, in every run; valgrind looks into the library as well.
+/// It takes a minute, so this is run by hand.
 #[test]
 #[ignore = "takes a minute: cargo test -p tamarack-capi --test programs -- --ignored"]
 fn valgrind_finds_nothing() {

@@ -99,9 +99,9 @@ fn unacceptable_arguments_are_refused_before_anything_is_written() {
 }
 
 /// A value of 4 GiB is there three times over: in the test, in the log, and as what is read. `cargo xtask test` must run on
-/// ordinary machines, so it is run by hand: `cargo test --release -p tamarack --test engine -- --ignored`.
+/// ordinary machines, so this is run by hand.
 #[test]
-#[ignore = "takes 13 GiB of memory and 9 GB of disk space"]
+#[ignore = "takes 13 GiB of memory and 9 GB of disk space: cargo test --release -p tamarack --test engine -- --ignored"]
 fn the_longest_value_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let mut value = vec![0; usize::try_from(tamarack::VALUE_BYTES_MAX).unwrap()];
