@@ -8,6 +8,7 @@ use super::cache::TableCache;
 use super::collect::Reference;
 use super::compact::stripe;
 use super::cursor::Cursor;
+use super::table::lookups::Lookups;
 use super::table::reader::TableReader;
 use super::version::{TableMeta, Version};
 use crate::base::error::Result;
@@ -41,22 +42,20 @@ pub fn hidden_among(
     snapshots: &[Sequence],
 ) -> Result<Vec<bool>> {
     let order = version.order();
-    let places: HashMap<TableId, usize> =
-        version.level(0).iter().enumerate().map(|(place, table)| (table.id, place)).collect();
+    let ages = Ages::of(version);
+    let age_of = |entry: &Pointing<'_>| ages.of_table(entry.reference.level, entry.reference.table);
+    let entry_ages: Vec<u32> = entries.iter().map(age_of).collect();
     let mut hidden = vec![false; entries.len()];
     let mut hashes = Vec::new();
     for (level, table) in version.tables() {
-        let is_newer = |than: &Reference| match (level, than.level) {
-            (0, 0) => places.get(&table.id) < places.get(&than.table),
-            (newer, older) => newer < older,
-        };
+        let age = ages.of_table(level, table.id);
         let (smallest, largest) = (table.smallest_user_key(), table.largest_user_key());
         let first = entries.partition_point(|entry| order.compare_user(entry.user_key, smallest).is_lt());
         let within = entries[first..].iter().zip(first..);
         let within = within.take_while(|(entry, _)| order.compare_user(entry.user_key, largest).is_le());
         let asked: Vec<usize> = within
             .filter(|(entry, place)| {
-                !hidden[*place] && table.sequences.1 > entry.sequence && is_newer(&entry.reference)
+                !hidden[*place] && table.sequences.1 > entry.sequence && age < entry_ages[*place]
             })
             .map(|(_, place)| place)
             .collect();
@@ -66,10 +65,29 @@ pub fn hidden_among(
                 hashes.extend(entries.iter().map(|entry| reader.hash(entry.user_key)));
             }
             let search = Search { version, entries, hashes: &hashes, snapshots, table };
-            search.run(&reader, &asked, &mut hidden)?;
+            search.run(&reader, asked, &mut hidden)?;
         }
     }
     Ok(hidden)
+}
+
+/// Which table is newer than which: for a user key that both have, what is in the one of the smaller age is newer.
+struct Ages {
+    /// Tables of L0, each with how many of them are newer.
+    level0: HashMap<TableId, u32>,
+}
+
+impl Ages {
+    fn of(version: &Version) -> Self {
+        Self { level0: version.level(0).iter().zip(0..).map(|(table, age)| (table.id, age)).collect() }
+    }
+
+    fn of_table(&self, level: u8, table: TableId) -> u32 {
+        match level {
+            0 => self.level0[&table],
+            _ => self.level0.len() as u32 + u32::from(level),
+        }
+    }
 }
 
 /// The search of one table.
@@ -83,14 +101,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(&self, reader: &Arc<TableReader>, asked: &[usize], hidden: &mut [bool]) -> Result<()> {
+    fn run(&self, reader: &Arc<TableReader>, mut asked: Vec<usize>, hidden: &mut [bool]) -> Result<()> {
         if !reader.has_filter() && self.table.entries <= asked.len() as u64 * ENTRIES_FOR_A_KEY {
-            return self.walk(reader, asked, hidden);
+            return self.walk(reader, &asked, hidden);
         }
-        for &place in asked {
+        // Each of these waits for memory, and none for another.
+        asked.retain(|&place| reader.may_contain(self.hashes[place]));
+        let mut lookups = Lookups::new(reader, true);
+        for place in asked {
             let entry = &self.entries[place];
-            let seen =
-                reader.get_hashed(entry.user_key, self.hashes[place], self.last_reader(entry), true)?;
+            let seen = lookups.get(entry.user_key, self.hashes[place], self.last_reader(entry))?;
             hidden[place] = seen.is_some_and(|seen| seen.sequence > entry.sequence);
         }
         Ok(())

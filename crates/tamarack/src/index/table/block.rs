@@ -133,18 +133,55 @@ impl Block {
 
     /// The first restart point at or after `target`; their number if all lie before it.
     pub fn lower_bound_restart(&self, order: &KeyOrder, target: Target<'_>) -> Decoded<usize> {
-        let (mut low, mut high) = (0, self.restarts);
+        self.lower_bound_restart_within(order, target, 0..self.restarts)
+    }
+
+    /// The same, if it is known that all restart points before `from` lie before `target`. Costs the less the nearer it is.
+    pub fn lower_bound_restart_from(
+        &self,
+        order: &KeyOrder,
+        target: Target<'_>,
+        from: usize,
+    ) -> Decoded<usize> {
+        if from == 0 {
+            return self.lower_bound_restart(order, target);
+        }
+        debug_assert!(self.restart_is_before(order, target, from - 1).unwrap_or(true), "targets ascend");
+        let (mut low, mut step) = (from, 1);
+        while low < self.restarts {
+            // Looks 1, 2, 4, ... slots further on each time.
+            let probe = (low + step - 1).min(self.restarts - 1);
+            if !self.restart_is_before(order, target, probe)? {
+                return self.lower_bound_restart_within(order, target, low..probe);
+            }
+            (low, step) = (probe + 1, step * 2);
+        }
+        Ok(low)
+    }
+
+    /// The first restart point of `range` at or after `target`; the range's end if all lie before it.
+    fn lower_bound_restart_within(
+        &self,
+        order: &KeyOrder,
+        target: Target<'_>,
+        range: Range<usize>,
+    ) -> Decoded<usize> {
+        let Range { start: mut low, end: mut high } = range;
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.restart_entry(middle)?;
-            let user_key = &self.raw[entry.suffix..entry.payload];
-            if target.order_of(order, user_key, entry.trailer).is_lt() {
+            if self.restart_is_before(order, target, middle)? {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         Ok(low)
+    }
+
+    fn restart_is_before(&self, order: &KeyOrder, target: Target<'_>, index: usize) -> Decoded<bool> {
+        let entry = self.restart_entry(index)?;
+        let user_key = &self.raw[entry.suffix..entry.payload];
+        Ok(target.order_of(order, user_key, entry.trailer).is_lt())
     }
 
     /// Entry `slot` of an index block: its separator, and where it leads.
@@ -424,6 +461,11 @@ mod tests {
                     let found = block.find(&order, target, hash_user_key(&user_key)).expect("whole");
                     let same_key = expected.filter(|((key, _), _)| *key == user_key);
                     prop_assert_eq!(found.map(|found| block.bytes(found.payload)), same_key.map(|(_, value)| &value[..]));
+                    let bound = block.lower_bound_restart(&order, target).expect("whole");
+                    for from in 0..=bound {
+                        let same = block.lower_bound_restart_from(&order, target, from).expect("whole");
+                        prop_assert_eq!(same, bound);
+                    }
                     let mut position = BlockPosition::default();
                     position.seek(&block, &order, target).expect("whole");
                     prop_assert_eq!(position.valid(), expected.is_some());

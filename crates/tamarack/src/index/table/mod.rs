@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! builder ─► block_builder, index_builder, filter, references ─► writer ─► file
-//! reader  ─► cache ─► source ─► file      cursor, references, verify: what walks over a table
+//! reader, lookups ─► cache ─► source ─► file      cursor, references, verify: what walks over a table
 //! ```
 
 pub mod block;
@@ -17,6 +17,7 @@ pub mod cursor;
 pub(super) mod filter;
 pub mod format;
 mod index_builder;
+pub mod lookups;
 pub mod reader;
 pub mod references;
 pub mod salvage;

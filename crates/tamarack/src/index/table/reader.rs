@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use super::block::{Block, Target};
 use super::cursor::TableCursor;
 use super::filter::Filter;
-use super::format::{BlockHandle, Footer, IndexEntry, Properties, decode_pointer, payload_fits};
+use super::format::{BlockHandle, Footer, Properties, decode_pointer, payload_fits};
+use super::lookups::Lookups;
 use super::references::ReferenceReader;
 use super::source::{BlockSource, ReadAhead};
 use super::verify::{self, VerifyReport};
@@ -143,7 +144,11 @@ impl TableReader {
     /// The newest version of `user_key` at or before `sequence`. Reads at most two blocks, and keeps them in the
     /// cache if `fill_cache`.
     pub fn get(&self, user_key: &[u8], sequence: Sequence, fill_cache: bool) -> Result<Option<TableEntry>> {
-        self.get_hashed(user_key, self.hash(user_key), sequence, fill_cache)
+        let hash = self.hash(user_key);
+        if !self.may_contain(hash) {
+            return Ok(None);
+        }
+        Lookups::new(self, fill_cache).get(user_key, hash, sequence)
     }
 
     /// The hash by which this table, and every other of the same cube, knows `user_key`.
@@ -151,38 +156,14 @@ impl TableReader {
         if self.hashes_keys { hash_user_key(user_key) } else { 0 }
     }
 
+    /// Whether it may have a user key of this [`hash`](Self::hash). "No" is certain.
+    pub fn may_contain(&self, hash: u64) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+    }
+
     /// Whether it has a filter, so that looking for a key that it does not have costs next to nothing.
     pub fn has_filter(&self) -> bool {
         self.filter.is_some()
-    }
-
-    /// [`get`](Self::get) for a key whose [`hash`](Self::hash) is known.
-    pub fn get_hashed(
-        &self,
-        user_key: &[u8],
-        hash: u64,
-        sequence: Sequence,
-        fill_cache: bool,
-    ) -> Result<Option<TableEntry>> {
-        if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
-            return Ok(None);
-        }
-        let target = Target { user_key, trailer: keys::trailer(sequence, EntryKind::SEEK) };
-        let Some(entry) = self.find_data_block(target, fill_cache)? else { return Ok(None) };
-        let offset = entry.handle.offset;
-        let block = self.block(entry.handle, BlockUse::Data, fill_cache)?;
-        let found = match block.find(self.order(), target, hash) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(None),
-            Err(damage) => return Err(self.source.damaged(offset, damage)),
-        };
-        let payload = match keys::trailer_kind(found.trailer) {
-            Some(EntryKind::Delete) if found.payload.is_empty() => TablePayload::Delete,
-            Some(EntryKind::Inline) => TablePayload::Inline(BlockSlice { block, range: found.payload }),
-            Some(EntryKind::Pointer) => TablePayload::Pointer(self.pointer(offset, &block, found.payload)?),
-            _ => return Err(self.bad_payload(offset, found.payload.start)),
-        };
-        Ok(Some(TableEntry { sequence: keys::trailer_sequence(found.trailer), payload }))
     }
 
     /// A cursor over all entries. With `fill_cache` its blocks stay in the cache; without, they do not, and it reads
@@ -193,7 +174,7 @@ impl TableReader {
 
     /// About how many bytes of the file, and of log records that entries point to, lie before `internal_key`.
     pub fn approximate_offset(&self, internal_key: &[u8]) -> Result<(u64, u64)> {
-        let entry = self.find_data_block(Target::new(internal_key), true)?;
+        let entry = Lookups::new(self, true).data_block(Target::new(internal_key))?;
         Ok(entry.map_or((self.properties.data_bytes, self.properties.value_bytes), |entry| {
             (entry.handle.offset, entry.value_bytes_before)
         }))
@@ -286,6 +267,23 @@ impl TableReader {
         decode_pointer(block.bytes(range)).ok_or_else(|| self.bad_payload(offset, start))
     }
 
+    /// What the entry with `trailer` and the payload at `range` of the data block at `offset` says.
+    pub(super) fn entry(
+        &self,
+        offset: u64,
+        block: &Arc<Block>,
+        trailer: u64,
+        range: Range<usize>,
+    ) -> Result<TableEntry> {
+        let payload = match keys::trailer_kind(trailer) {
+            Some(EntryKind::Delete) if range.is_empty() => TablePayload::Delete,
+            Some(EntryKind::Inline) => TablePayload::Inline(BlockSlice { block: Arc::clone(block), range }),
+            Some(EntryKind::Pointer) => TablePayload::Pointer(self.pointer(offset, block, range)?),
+            _ => return Err(self.bad_payload(offset, range.start)),
+        };
+        Ok(TableEntry { sequence: keys::trailer_sequence(trailer), payload })
+    }
+
     /// Checks the payload of an entry in the data block at `offset`.
     pub(super) fn check_payload(
         &self,
@@ -304,29 +302,5 @@ impl TableReader {
     fn bad_payload(&self, offset: u64, position: usize) -> Error {
         let found = format!("other bytes at position {position} of the raw block");
         self.source.corruption(offset, "a payload of the entry's kind", found)
-    }
-
-    /// The data block in which `target`, if it is in the table, lies.
-    fn find_data_block(&self, target: Target<'_>, fill_cache: bool) -> Result<Option<IndexEntry>> {
-        let Some(entry) = self.find_index_entry(&self.top, self.footer.top_index.offset, target)? else {
-            return Ok(None);
-        };
-        if !self.is_partitioned() {
-            return Ok(Some(entry));
-        }
-        let partition = self.block(entry.handle, BlockUse::Index, fill_cache)?;
-        self.find_index_entry(&partition, entry.handle.offset, target)
-    }
-
-    fn find_index_entry(&self, block: &Block, offset: u64, target: Target<'_>) -> Result<Option<IndexEntry>> {
-        let find = || {
-            let slot = block.lower_bound_restart(self.order(), target)?;
-            if slot == block.restarts() {
-                Ok(None)
-            } else {
-                block.index_entry(slot).map(|(_, entry)| Some(entry))
-            }
-        };
-        find().map_err(|damage| self.source.damaged(offset, damage))
     }
 }

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use super::TableOptions;
 use super::builder::{TableBuilder, TableSummary};
 use super::format::BlockHandle;
+use super::lookups::Lookups;
 use super::memory_file::{MemoryFile, MemoryFs};
-use super::reader::{TablePayload, TableReader};
+use super::reader::{TableEntry, TablePayload, TableReader};
 use crate::base::checksum::Checksum;
 use crate::base::codec::Codec;
 use crate::base::comparator::{Bytewise, Comparator};
@@ -99,16 +100,37 @@ fn walk_back(cursor: &mut dyn Cursor) -> Result<Vec<Entry>> {
 
 /// The payload that a lookup finds, as cursors present it.
 fn lookup(table: &TableReader, user_key: &[u8], sequence: u64) -> Result<Option<(u64, EntryKind, Vec<u8>)>> {
-    let found = table.get(user_key, Sequence(sequence), true)?;
-    Ok(found.map(|entry| {
-        let kind = entry.kind();
-        let payload = match entry.payload {
-            TablePayload::Delete => Vec::new(),
-            TablePayload::Inline(value) => value.to_vec(),
-            TablePayload::Pointer(pointer) => pointer.to_bytes().to_vec(),
-        };
-        (entry.sequence.0, kind, payload)
-    }))
+    Ok(table.get(user_key, Sequence(sequence), true)?.map(presented))
+}
+
+fn presented(entry: TableEntry) -> (u64, EntryKind, Vec<u8>) {
+    let kind = entry.kind();
+    let payload = match entry.payload {
+        TablePayload::Delete => Vec::new(),
+        TablePayload::Inline(value) => value.to_vec(),
+        TablePayload::Pointer(pointer) => pointer.to_bytes().to_vec(),
+    };
+    (entry.sequence.0, kind, payload)
+}
+
+/// Checks that lookups one after the other find what each of them finds alone: of every `stride`th entry, of the version
+/// before it, and of a key behind it that is not there.
+fn assert_ascending_lookups_agree(table: &TableReader, entries: &[Entry], stride: usize) -> Result<()> {
+    let sought = entries.iter().step_by(stride).flat_map(|(internal_key, _)| {
+        let (user_key, trailer) = split_internal_key(internal_key).expect("internal");
+        let sequence = trailer >> 8;
+        let behind = [user_key, b"\0"].concat();
+        [(user_key.to_vec(), sequence), (user_key.to_vec(), sequence.saturating_sub(1)), (behind, sequence)]
+    });
+    let mut sought: Vec<_> = sought.collect();
+    let order = table.order();
+    sought.sort_by(|left, right| order.compare_user(&left.0, &right.0).then(right.1.cmp(&left.1)));
+    let mut lookups = Lookups::new(table, true);
+    for (user_key, sequence) in sought {
+        let found = lookups.get(&user_key, table.hash(&user_key), Sequence(sequence))?;
+        assert_eq!(found.map(presented), lookup(table, &user_key, sequence)?);
+    }
+    Ok(())
 }
 
 /// Checks lookups at every version and between, seeks, walks, references and the table's own check.
@@ -121,6 +143,9 @@ fn assert_holds(table: &Arc<TableReader>, entries: &[Entry], order: &KeyOrder) -
             cursor.seek(key)?;
             assert_eq!((cursor.key(), cursor.payload()), (&key[..], &payload[..]));
         }
+    }
+    for stride in [1, 2, 7, 60] {
+        assert_ascending_lookups_agree(table, entries, stride)?;
     }
     let mut cursor = TableReader::cursor(table, true);
     let mut expected_references: BTreeMap<SegmentId, Vec<u32>> = BTreeMap::new();
