@@ -18,6 +18,7 @@ pub mod pool;
 pub mod posix;
 pub mod sim;
 pub mod unwatched;
+pub mod write_behind;
 
 /// One world. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -122,6 +123,10 @@ pub trait File: Send + Sync + fmt::Debug {
     /// zeros from then on, and the file's length stays. Fails with [`io::ErrorKind::Unsupported`] where the file system
     /// cannot.
     fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Begins to write `offset..offset + len` to the device, and does not wait for it: the next [`sync_data`](Self::sync_data)
+    /// has less to wait for. Makes nothing durable. Advice: an error is reported but changes no result, and what could
+    /// not be written, a sync tells. Where the system has no such call this does nothing.
+    fn write_behind(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;

@@ -187,6 +187,10 @@ impl File for Bytes {
         self.bytes.lock()[offset as usize..][..len as usize].fill(0);
         Ok(())
     }
+    fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.failing.check("sync")
     }

@@ -21,6 +21,7 @@ use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::Arc;
+use crate::env::write_behind::WriteBehind;
 use crate::env::{File, Fs};
 
 /// Bytes that are collected before they are written.
@@ -52,6 +53,7 @@ pub struct ColdWriter<'a> {
     /// Bytes not written yet, and where they belong.
     buffer: Vec<u8>,
     buffer_at: u64,
+    behind: WriteBehind,
     footer: Footer,
     finished: bool,
 }
@@ -73,6 +75,7 @@ impl<'a> ColdWriter<'a> {
             seed,
             buffer,
             buffer_at: 0,
+            behind: WriteBehind::default(),
             footer: Footer::default(),
             finished: false,
         })
@@ -202,6 +205,7 @@ impl<'a> ColdWriter<'a> {
             .map_err(|error| Error::io("write", &self.path, error))?;
         self.buffer_at += self.buffer.len() as u64;
         self.buffer.clear();
+        self.behind.written(&*self.file, self.buffer_at);
         Ok(())
     }
 }

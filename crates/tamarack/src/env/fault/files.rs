@@ -169,6 +169,11 @@ impl File for FaultFile {
         Ok(())
     }
 
+    fn write_behind(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.faults.check(Call::WriteBehind, &self.path)?;
+        self.inner.write_behind(offset, len)
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.faults.check(Call::SyncData, &self.path)?;
         self.inner.sync_data()

@@ -90,6 +90,8 @@ pub enum Call {
     SyncData,
     /// `File::advise`
     Advise,
+    /// `File::write_behind`
+    WriteBehind,
     /// `File::map`
     Map,
 }
@@ -120,6 +122,7 @@ impl Call {
             | Self::Read
             | Self::Length
             | Self::Advise
+            | Self::WriteBehind
             | Self::Map => false,
         }
     }

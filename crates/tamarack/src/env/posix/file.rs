@@ -9,6 +9,7 @@ use rustix::io::retry_on_intr;
 
 use super::mapping::PosixMapping;
 use super::or_unsupported;
+use super::sync_file_range::write_behind;
 use crate::base::sync::Arc;
 use crate::env::{Access, File, Mapping};
 
@@ -72,6 +73,10 @@ impl File for PosixFile {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         retry_on_intr(|| fallocate(&self.file, flags, offset, len))
             .map_err(|errno| or_unsupported(errno, &[]))
+    }
+
+    fn write_behind(&self, offset: u64, len: u64) -> io::Result<()> {
+        write_behind(&self.file, offset, len)
     }
 
     fn sync_data(&self) -> io::Result<()> {

@@ -126,6 +126,10 @@ impl File for SimFile {
         state.change_file(self.handle.node, Change::Punch(offset..offset + len))
     }
 
+    fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.handle.begin("sync_data", &[], &[]);
         state.sync_file(self.handle.node)?;

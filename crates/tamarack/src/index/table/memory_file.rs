@@ -87,6 +87,10 @@ impl File for MemoryFile {
         unsupported()
     }
 
+    fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         *self.synced.lock() = true;
         Ok(())

@@ -9,6 +9,7 @@ use crate::base::codec::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
 use crate::env::File;
+use crate::env::write_behind::WriteBehind;
 
 /// Bytes that are collected before they are written.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -21,12 +22,14 @@ pub struct BlockWriter {
     seed: Seed,
     buffer: Vec<u8>,
     written: u64,
+    behind: WriteBehind,
 }
 
 impl BlockWriter {
     /// A writer into `file`, which is empty.
     pub fn new(file: Arc<dyn File>, path: PathBuf, seed: Seed) -> Self {
-        Self { file, path, seed, buffer: Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4), written: 0 }
+        let buffer = Vec::with_capacity(WRITE_BYTES + WRITE_BYTES / 4);
+        Self { file, path, seed, buffer, written: 0, behind: WriteBehind::default() }
     }
 
     /// Bytes of the file so far, written or not.
@@ -71,6 +74,7 @@ impl BlockWriter {
             .map_err(|error| Error::io("write", &self.path, error))?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
+        self.behind.written(&*self.file, self.written);
         Ok(())
     }
 }
