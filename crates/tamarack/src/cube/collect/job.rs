@@ -19,7 +19,7 @@ use crate::base::names::FileName;
 use crate::base::segment::SegmentMove;
 use crate::base::sync::{Arc, Ordering};
 use crate::index::Collection;
-use crate::index::version::Version;
+use crate::index::version::{SegmentEntry, Version};
 use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::{SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
@@ -35,6 +35,15 @@ pub struct Prepared {
     pub victims: Vec<Victim>,
     /// Those of which these ranges are given back.
     pub dead: Vec<(SegmentId, DeadRanges)>,
+}
+
+/// What holds the files of victims that were collected. The last holder's drop removes them, which takes milliseconds for
+/// each file where the file system tells the device of every block that it gives back.
+#[derive(Debug, Default)]
+#[expect(dead_code, reason = "they are there to be dropped")]
+pub struct Remains {
+    held: Vec<SegmentEntry>,
+    victims: Vec<Victim>,
 }
 
 impl Cube {
@@ -59,11 +68,11 @@ impl Cube {
     }
 
     /// Collects what is most worth it of the segments of which at most `live_share_max` is alive; `None` if there
-    /// is no such segment. Blocks on the device.
+    /// is no such segment. The space is there once the remains are dropped. Blocks on the device.
     ///
     /// # Errors
     /// `NoSpace`, `Io`, `Corruption`; `Closed` if it was cancelled. Nothing has changed then.
-    pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<GcReport>> {
+    pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<(GcReport, Remains)>> {
         let output_bytes_max = self.collection_bytes_max();
         let mut estimates = HashMap::new();
         let collection = self.index.begin_collection(|version, collecting| {
@@ -84,15 +93,22 @@ impl Cube {
         let done = done.and_then(|Prepared { victims, dead }| {
             let _promise = self.promise("a collection", progress.live_bytes(), Claim::Collection)?;
             let mut done = self.give_back(&collection, dead)?;
+            // The files stay until every lease has the relocation tables in them.
+            let copied = |entry: &&SegmentEntry| victims.iter().any(|victim| victim.meta.id == entry.meta.id);
+            let held = collection.victims().iter().filter(copied).cloned().collect();
             if !victims.is_empty() {
                 done.add(&self.copy_and_install(collection, &victims, &snapshots, &mut progress)?);
             }
-            Ok(done)
+            Ok((done, Remains { held, victims }))
         });
+        let (done, remains) = match done {
+            Ok((done, remains)) => (Ok(done), remains),
+            Err(error) => (Err(error), Remains::default()),
+        };
         let done = done.inspect(|done| self.count_collection(done));
         progress.end(&done);
         self.punch_holes(true);
-        done.map(Some)
+        done.map(|done| Some((done, remains)))
     }
 
     /// What is to become of the first victims of `collection`, as many as fit into `output_bytes_max`, or one. They were
@@ -196,8 +212,6 @@ impl Cube {
         done.bytes_after = meta.file_bytes;
         // If this fails, nobody knows what the manifest says: the file is removed by the next open if it is not there.
         let next_table = collection.version().numbers().next_table_id;
-        // The files stay until every lease has the relocation tables in them.
-        let held = collection.victims().to_vec();
         if self.index.finish_collection(collection, meta, moves)?.is_none() {
             handle.mark_obsolete(meta.file_bytes);
             return Ok(done);
@@ -206,7 +220,6 @@ impl Cube {
             .map(|(_, place, relocations)| (*place, Arc::clone(relocations)))
             .collect();
         self.leases.retire(&retired);
-        drop(held);
         self.hidden.collected(id, next_table);
         self.current.install(|| self.index.version());
         self.drop_dead_segments()?;

@@ -1,7 +1,7 @@
 //! When collections run in the background.
 
 use super::super::Cube;
-use super::super::collect::{GcReport, choose};
+use super::super::collect::{GcReport, Remains, choose};
 use super::super::space::{Demand, Space};
 use super::State;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -50,7 +50,10 @@ impl Cube {
     }
 
     fn collection_job(&self, live_share_max: f64) {
-        let stopped = self.collect(live_share_max).err().filter(|error| error.kind() != ErrorKind::Closed);
+        let (stopped, remains) = match self.collect(live_share_max) {
+            Ok(done) => (None, done.map(|(_, remains)| remains)),
+            Err(error) => (Some(error).filter(|error| error.kind() != ErrorKind::Closed), None),
+        };
         if let Some(error) = &stopped {
             self.health.warn(format!("garbage could not be collected: {error}"));
         }
@@ -61,7 +64,26 @@ impl Cube {
             if let Some(error) = stopped {
                 state.collection_stopped.get_or_insert(error);
             }
+            if let Some(remains) = remains {
+                self.start_removal(state, remains);
+            }
         });
+    }
+
+    /// Removes the files of a collection's victims in a job of their own, so that the next collection need not wait.
+    fn start_removal(&self, state: &mut State, remains: Remains) {
+        // Without a cube nobody waits for it either.
+        let Some(this) = self.this.upgrade() else { return };
+        state.removing += 1;
+        this.start(
+            state,
+            Priority::High,
+            |state| state.removing -= 1,
+            move |cube| {
+                drop(remains);
+                cube.end_job(|state| state.removing -= 1);
+            },
+        );
     }
 
     /// One collection for a caller, on its thread. A close ends it early and waits for it; others do not.
@@ -75,7 +97,8 @@ impl Cube {
         }
         state.requested += 1;
         drop(state);
-        self.run_here(|state| state.requested -= 1, || self.collect(live_share_max))
+        let collect = || Ok(self.collect(live_share_max)?.map(|(done, _)| done));
+        self.run_here(|state| state.requested -= 1, collect)
     }
 
     /// Bytes of log that a memtable may stand for before it is flushed.

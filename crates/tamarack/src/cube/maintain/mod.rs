@@ -1,9 +1,9 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Four kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! Five kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
 //! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
-//! values out of segments that are mostly dead. One sealing and one flushing job run at a time, and as many
+//! values out of segments that are mostly dead, and *removing* lets go of these. One sealing and one flushing job run at a time, and as many
 //! compactions and collections as do not touch each other. Every change of memtables,
 //! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
 //!
@@ -71,6 +71,8 @@ struct State {
     flushing: bool,
     compacting: usize,
     collecting: usize,
+    /// Jobs that remove what collections have left.
+    removing: usize,
     /// Collections on their callers' threads.
     requested: usize,
     /// How many jobs have ended.
@@ -193,7 +195,7 @@ impl Cube {
     /// that nobody waits for it.
     fn start(
         self: &Arc<Self>,
-        state: &mut MutexGuard<'_, State>,
+        state: &mut State,
         priority: Priority,
         end: fn(&mut State),
         job: impl FnOnce(&Cube) + Send + 'static,
@@ -380,7 +382,8 @@ impl Cube {
 
 impl State {
     fn is_busy(&self) -> bool {
-        self.seal_queued || self.sealing || self.flushing || self.compacting + self.collecting > 0
+        let jobs = self.compacting + self.collecting + self.removing;
+        self.seal_queued || self.sealing || self.flushing || jobs > 0
     }
 }
 
