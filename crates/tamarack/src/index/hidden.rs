@@ -81,8 +81,11 @@ fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -
 /// snapshots see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// Bytes of log records that no reader can see any more.
+    /// Bytes of log records, still there, that no reader can see any more.
     pub hidden: BTreeMap<SegmentId, u64>,
+    /// The same with those that garbage collection has left behind: as many bytes of the tables' references lead to
+    /// nothing that can be read.
+    pub pointers: u64,
     /// Bytes of entries, and of records to which they point, that snapshots still see.
     pub held: HeldBytes,
 }
@@ -92,8 +95,8 @@ impl Estimate {
         let scale = |bytes: &mut u64| {
             *bytes = (u128::from(*bytes) * u128::from(entries) / u128::from(sampled.max(1))) as u64;
         };
-        self.hidden.values_mut().for_each(scale);
-        self.held.values_mut().for_each(scale);
+        self.hidden.values_mut().chain(self.held.values_mut()).for_each(scale);
+        scale(&mut self.pointers);
     }
 }
 
@@ -149,12 +152,15 @@ impl Index {
             }
             let sequence = trailer_sequence(trailer);
             match self.below(version, (level, table.id), user_key, sequence, snapshots)? {
-                Some(Below::Hidden(pointer)) if is_there(version, pointer, relocate) => {
+                Some(Below::Hidden(pointer)) => {
                     let bytes = self.record_bytes(user_key, pointer);
-                    *estimate.hidden.entry(pointer.segment).or_default() += bytes;
+                    estimate.pointers += bytes;
+                    if is_there(version, pointer, relocate) {
+                        *estimate.hidden.entry(pointer.segment).or_default() += bytes;
+                    }
                 }
                 Some(Below::Held(snapshots, bytes)) => *estimate.held.entry(snapshots).or_default() += bytes,
-                Some(Below::Hidden(_)) | None => {}
+                None => {}
             }
         }
         estimate.scale(table.entries, sampled);
