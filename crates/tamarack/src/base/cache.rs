@@ -48,6 +48,11 @@ mod imp {
             entries.iter().find(|(there, _)| there == key).map(|(_, value)| value.clone())
         }
 
+        /// The same: nothing here knows what was used.
+        pub fn get(&self, key: &K) -> Option<V> {
+            self.peek(key)
+        }
+
         /// The entry of `key`, loaded if there is none.
         pub fn get_or_insert_with<E>(&self, key: &K, load: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
             if let Some(value) = self.peek(key) {

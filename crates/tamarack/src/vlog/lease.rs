@@ -55,6 +55,10 @@ impl Relocate for Lease {
             let now = relocations.find(pointer.offset);
             now.map(|offset| ValuePointer { segment: table.segment, offset, ..pointer })
         };
+        // Compactions ask for millions of records, and mostly the table is there.
+        if let Some(relocations) = self.reader.relocations_in_memory(table) {
+            return Ok(find(&relocations));
+        }
         if let Some(relocations) = self.retired.lock().get(&table) {
             return Ok(find(relocations));
         }

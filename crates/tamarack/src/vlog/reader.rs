@@ -316,6 +316,11 @@ impl SegmentReader {
         check_record(segment, &self.order, RecordKind::Put, pointer, key, record, true)
     }
 
+    /// The relocation table at `table`, if it is in memory.
+    pub fn relocations_in_memory(&self, table: ValuePointer) -> Option<Arc<Relocations>> {
+        self.relocations.get(&(table.segment, table.offset))
+    }
+
     /// The relocation table that the record at `table` holds, for segment `id`.
     ///
     /// # Errors

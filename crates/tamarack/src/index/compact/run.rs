@@ -3,13 +3,11 @@
 //! Never installs anything and never removes an input. If any part fails or the job is cancelled, the outputs of
 //! all parts are removed and the version stays as it is.
 
-use std::borrow::Cow;
-
 use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::keys::{EntryKind, seek_key, split_internal_key, trailer_kind, trailer_sequence, user_key};
 use crate::base::names::FileName;
-use crate::base::pointer::ValuePointer;
+use crate::base::pointer::{POINTER_BYTES, ValuePointer};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::env::pool::Job;
@@ -47,6 +45,23 @@ pub struct CompactionJob {
     pub relocate: Arc<dyn Relocate>,
     /// Size at which an output table ends, in bytes.
     pub table_bytes_max: u64,
+}
+
+/// The payload of an entry that stays.
+enum Present<'a> {
+    /// As it was.
+    Same(&'a [u8]),
+    /// A pointer to where the record is now.
+    Moved([u8; POINTER_BYTES]),
+}
+
+impl Present<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Same(payload) => payload,
+            Self::Moved(pointer) => pointer,
+        }
+    }
 }
 
 /// What a compaction did.
@@ -175,7 +190,7 @@ impl CompactionJob {
                         output.cut()?;
                         overlap.restart();
                     }
-                    output.add(cursor.key(), &payload, decider.held_for())?;
+                    output.add(cursor.key(), payload.bytes(), decider.held_for())?;
                 }
                 Decision::Shadowed => stats.shadowed += 1,
                 Decision::Vanished => stats.vanished += 1,
@@ -187,20 +202,20 @@ impl CompactionJob {
 
     /// The payload of an entry that stays, its pointer leading to where the record is now. `None` if garbage
     /// collection has left the record behind, because the entry is hidden from everybody: so it goes, too.
-    fn present_payload<'a>(&self, internal_key: &[u8], payload: &'a [u8]) -> Result<Option<Cow<'a, [u8]>>> {
+    fn present_payload<'a>(&self, internal_key: &[u8], payload: &'a [u8]) -> Result<Option<Present<'a>>> {
         let (user_key, trailer) =
             split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
         if trailer_kind(trailer) != Some(EntryKind::Pointer) {
-            return Ok(Some(Cow::Borrowed(payload)));
+            return Ok(Some(Present::Same(payload)));
         }
         let version = &self.plan.version;
         let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
         let segments = version.segments();
         let table = segments.relocation_table(pointer.segment);
-        let present = table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer))?;
-        match present.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
-            Some(_) if table.is_none() => return Ok(Some(Cow::Borrowed(payload))),
-            Some(present) => return Ok(Some(Cow::Owned(present.to_bytes().to_vec()))),
+        let place = table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer))?;
+        match place.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
+            Some(_) if table.is_none() => return Ok(Some(Present::Same(payload))),
+            Some(present) => return Ok(Some(Present::Moved(present.to_bytes()))),
             None => {}
         }
         let sequence = trailer_sequence(trailer);
@@ -209,14 +224,14 @@ impl CompactionJob {
         }
         // I-11. Whatever the reason is: nothing that a reader may want is dropped.
         let name = |segment| self.destination.path(FileName::Segment(segment));
-        Err(match (present, table) {
+        Err(match (place, table) {
             (None, Some(table)) => {
                 let expected =
                     format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
                 Error::corruption(&name(table.segment), u64::from(table.offset), expected, "none")
             }
             _ => {
-                let at = present.unwrap_or(pointer);
+                let at = place.unwrap_or(pointer);
                 let found = "a range that was given back";
                 Error::corruption(&name(at.segment), u64::from(at.offset), "a record", found)
             }
