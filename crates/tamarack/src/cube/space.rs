@@ -24,11 +24,12 @@ use crate::vlog::format::RECORD_HEADER_BYTES;
 /// The slack, in full segments. A quarter of it is for space that is taken but not used (the active segment, the one
 /// prepared behind it, outputs of collections and their victims while both are there), the rest for garbage.
 const SLACK_SEGMENTS: u64 = 16;
-/// Eighths of the slack that garbage may take while writes keep coming before it is collected: what dies meanwhile need
-/// not be copied ...
-const COLLECTED_FROM_EIGHTHS: u64 = 3;
+/// Parts of the slack by which shares of it are told.
+const SLACK_PARTS: u64 = 16;
+/// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied ...
+const COLLECTED_FROM_PARTS: u64 = 7;
 /// ... and those it may take before writers should hardly write.
-const GARBAGE_EIGHTHS: u64 = 6;
+const GARBAGE_PARTS: u64 = 13;
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,14 +73,14 @@ impl Space {
     /// How far collections are behind, from 0 to 1: then writers should hardly write. The worse of garbage, beyond what
     /// is collected at all, and of all space but what only waits for readers: slower writers would not free it.
     pub fn debt(&self) -> f64 {
-        let eighth = self.slack / 8;
-        let share = |bytes: u64, from: u64, to: u64| {
-            let beyond = bytes.saturating_sub(self.goal + from * eighth);
-            beyond as f64 / ((to - from) * eighth).max(1) as f64
+        let part = self.slack / SLACK_PARTS;
+        let share = |bytes: u64, to: u64| {
+            let beyond = bytes.saturating_sub(self.goal + COLLECTED_FROM_PARTS * part);
+            beyond as f64 / ((to - COLLECTED_FROM_PARTS) * part).max(1) as f64
         };
-        let garbage = share(self.used(), COLLECTED_FROM_EIGHTHS, GARBAGE_EIGHTHS);
+        let garbage = share(self.used(), GARBAGE_PARTS);
         let taken = self.disk.saturating_sub(self.leaving);
-        garbage.max(share(taken, COLLECTED_FROM_EIGHTHS, 8))
+        garbage.max(share(taken, SLACK_PARTS))
     }
 
     /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
@@ -99,8 +100,8 @@ impl Space {
 
     /// Whether collections should run.
     pub fn is_over_goal(&self, demand: Demand) -> bool {
-        let grace = if demand == Demand::Busy { COLLECTED_FROM_EIGHTHS } else { 0 };
-        self.used() > self.goal + grace * self.slack / 8
+        let grace = if demand == Demand::Busy { COLLECTED_FROM_PARTS } else { 0 };
+        self.used() > self.goal + grace * self.slack / SLACK_PARTS
     }
 }
 
@@ -334,17 +335,21 @@ mod tests {
     #[test]
     fn debt_begins_where_garbage_is_collected_and_grows_with_the_slack_used() {
         let space =
-            |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 80, ..Space::default() };
+            |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 160, ..Space::default() };
         let over = |disk, demand| space(disk, 0).is_over_goal(demand);
         assert!(!over(130, Demand::Idle) && over(131, Demand::Idle));
-        assert!(!over(160, Demand::Busy) && over(161, Demand::Busy));
+        assert!(!over(200, Demand::Busy) && over(201, Demand::Busy));
         let debt = |disk, reserved| space(disk, reserved).debt();
-        assert_eq!([debt(160, 0), debt(175, 0), debt(190, 0)], [0.0, 0.5, 1.0]);
-        assert_eq!([debt(160, 20), debt(185, 40), debt(210, 80)], [0.0, 0.5, 1.0], "all space may take more");
-        assert_eq!(Space { leaving: 80, ..space(210, 0) }.debt(), 0.0, "readers hold it");
+        assert_eq!([debt(200, 0), debt(230, 0), debt(260, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!(
+            [debt(200, 20), debt(245, 60), debt(290, 100)],
+            [0.0, 0.5, 1.0],
+            "all space may take more"
+        );
+        assert_eq!(Space { leaving: 90, ..space(290, 0) }.debt(), 0.0, "readers hold it");
         let held = |leaving| Space { leaving, ..space(400, 0) };
-        assert!(!held(180).is_exhausted() && held(181).is_exhausted());
-        assert_eq!(held(181).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
+        assert!(!held(260).is_exhausted() && held(261).is_exhausted());
+        assert_eq!(held(261).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
     }
