@@ -158,7 +158,9 @@ mod tests {
         assert_eq!(findings(&"//! Long.\n".repeat(FILE_LINES_MAX)), [""; 0]);
         let expected = "a/src/lib.rs:601: the file has 601 lines, more than 600";
         assert_eq!(findings(&"//! Long.\n".repeat(FILE_LINES_MAX + 1)), [expected]);
-        let (_directory, tree) = tree(&[("a.c", &"/* Long. */\n".repeat(FILE_LINES_MAX + 1))]);
-        assert_eq!(check(&tree).len(), 1, "files in C count as well");
+        for name in ["a.c", "a.cc", "a.h"] {
+            let (_directory, tree) = tree(&[(name, &"/* Long. */\n".repeat(FILE_LINES_MAX + 1))]);
+            assert_eq!(check(&tree).len(), 1, "files in C and C++ count as well: {name}");
+        }
     }
 }

@@ -20,7 +20,7 @@ pub struct Tree {
     pub sources: Vec<Source>,
     /// Every `.md` file, by path.
     pub pages: Vec<Page>,
-    /// Every `.c` and `.h` file, by path.
+    /// Every `.c`, `.cc` and `.h` file, by path.
     pub c_files: Vec<Page>,
 }
 
@@ -35,7 +35,7 @@ pub struct Source {
     test_code: TestCode,
 }
 
-/// A Markdown file, or one in C.
+/// A Markdown file, or one in C or C++.
 pub struct Page {
     /// Relative to the root, with `/` between names.
     pub path: String,
@@ -136,7 +136,7 @@ fn collect(root: &Path, directory: &str, paths: &mut Vec<String>) -> io::Result<
 }
 
 fn is_c(name: &str) -> bool {
-    name.ends_with(".c") || name.ends_with(".h")
+    name.ends_with(".c") || name.ends_with(".cc") || name.ends_with(".h")
 }
 
 #[cfg(test)]

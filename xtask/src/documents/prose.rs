@@ -1,4 +1,4 @@
-//! Every Rust and C file says what it is, and no file carries leftovers: unfinished work, or paths of one machine.
+//! Every Rust, C and C++ file says what it is, and no file carries leftovers: unfinished work, or paths of one machine.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -22,7 +22,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         findings.extend(leftovers(&source.path, &source.text));
     }
     for file in &tree.c_files {
-        if !file.text.starts_with("/*") {
+        if !file.text.starts_with("/*") && !file.text.starts_with("//") {
             findings.push(Finding::new(&file.path, 1, "the file does not begin with a comment"));
         }
         findings.extend(leftovers(&file.path, &file.text));
@@ -72,7 +72,8 @@ mod tests {
     fn a_file_must_introduce_itself() {
         assert_eq!(findings("//! What it is.\n", ""), [""; 0]);
         assert_eq!(findings("use a::b;\n//\n", ""), ["a.rs:1: the file does not begin with `//!`"]);
-        let (_directory, tree) = tree(&[("a.h", "int a(void);\n"), ("b.c", "/* What it is. */\n")]);
+        let (_directory, tree) =
+            tree(&[("a.h", "int a(void);\n"), ("b.c", "/* What it is. */\n"), ("c.cc", "// What it is.\n")]);
         let found: Vec<_> = check(&tree).iter().map(ToString::to_string).collect();
         assert_eq!(found, ["a.h:1: the file does not begin with a comment"]);
     }
