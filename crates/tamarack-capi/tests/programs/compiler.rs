@@ -64,6 +64,11 @@ impl Program {
         output.status.success().then_some(Self { directory }).ok_or(said)
     }
 
+    /// The program that was made as the file `program` in a directory.
+    pub fn made(directory: tempfile::TempDir) -> Self {
+        Self { directory }
+    }
+
     /// A command that runs it in an empty directory, by another program if one is named.
     pub fn command(&self, through: &[&str]) -> Command {
         let path = self.directory.path().join("program");

@@ -1,5 +1,5 @@
-//! The interface as C programs see it: those in `tests/c`, compiled by the machine's C compiler and run against the
-//! library.
+//! The interface as C and C++ programs see it: those in `tests/c` and `tests/cpp`, compiled by the machine's compilers and run
+//! against the library.
 //!
 //! What a machine may lack (sanitizers, valgrind, a C++ compiler, LevelDB itself) is skipped with a line that says so;
 //! `cargo test -p tamarack-capi --test programs -- --nocapture` shows those lines.
@@ -10,6 +10,7 @@
 )]
 
 mod compiler;
+mod cpp;
 mod documents;
 mod install;
 mod leveldb;
