@@ -1,8 +1,8 @@
-//! `cargo xtask install --prefix DIR`: Tamarack for C programs: headers, libraries and what `pkg-config` reads.
+//! `cargo xtask install --prefix DIR`: Tamarack for C and C++ programs: headers, libraries and what `pkg-config` and CMake read.
 //!
 //! The library is linked twice from the same objects, because a shared library has one name of its own (soname): the
-//! one that programs linked with it will ask for. Files are laid out by [`layout`], which only decides; [`place`] does
-//! it.
+//! one that programs linked with it will ask for. That of LevelDB's name has LevelDB's C++ classes as well, if there is
+//! a C++ compiler. Files are laid out by [`layout`], which only decides; [`place`] does it.
 
 use std::fs;
 use std::io;
@@ -11,16 +11,35 @@ use std::process::ExitCode;
 
 use crate::steps::{Steps, cargo};
 
-/// The version of the library.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The name that programs linked with `-ltamarack` ask for. Its number changes when they have to be linked again.
-const TAMARACK_SONAME: &str = "libtamarack.so.0";
-/// The name that programs linked with Debian's LevelDB ask for.
-const LEVELDB_SONAME: &str = "libleveldb.so.1d";
-/// The version of LevelDB whose interface it is.
-const LEVELDB_VERSION: &str = "1.23.0";
-/// What a program needs besides, that is linked with the static library.
-const STATIC_NEEDS: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl";
+mod cpp;
+mod packages;
+
+/// A library, and the names by which programs know it.
+struct Library {
+    /// What `-l`, `pkg-config` and CMake call it.
+    name: &'static str,
+    /// What it says its version is.
+    version: &'static str,
+    /// The name that programs linked with it ask for.
+    soname: &'static str,
+    /// Further names for those that were linked with another build.
+    others: &'static [&'static str],
+}
+
+/// Its soname's number changes when programs have to be linked again.
+const TAMARACK: Library =
+    Library { name: "tamarack", version: env!("CARGO_PKG_VERSION"), soname: "libtamarack.so.0", others: &[] };
+/// The soname is that of Debian's LevelDB; LevelDB's own builds have the other name. The version is that of the LevelDB whose
+/// interface it is.
+const LEVELDB: Library =
+    Library { name: "leveldb", version: "1.23.0", soname: "libleveldb.so.1d", others: &["libleveldb.so.1"] };
+
+impl Library {
+    /// The file that the other names are links to.
+    fn file(&self) -> String {
+        format!("lib{}.so.{}", self.name, self.version)
+    }
+}
 
 /// Something below the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +61,8 @@ pub fn install(root: &Path, prefix: &Path) -> io::Result<ExitCode> {
     let built = root.join("target/install");
     for (step, kind, soname) in [
         ("static", "staticlib", None),
-        ("tamarack", "cdylib", Some(TAMARACK_SONAME)),
-        ("leveldb", "cdylib", Some(LEVELDB_SONAME)),
+        ("tamarack", "cdylib", Some(TAMARACK.soname)),
+        ("leveldb", "cdylib", Some(LEVELDB.soname)),
     ] {
         let package = ["rustc", "--quiet", "--release", "--locked", "-p", "tamarack-capi", "--lib"];
         let mut build = cargo(root, &package);
@@ -59,10 +78,14 @@ pub fn install(root: &Path, prefix: &Path) -> io::Result<ExitCode> {
         let file = if soname.is_some() { "libtamarack_capi.so" } else { "libtamarack_capi.a" };
         fs::copy(built.join("release").join(file), built.join(soname.unwrap_or("libtamarack.a")))?;
     }
+    let interface = root.join("crates/tamarack-capi");
+    cpp::add_classes(&mut steps, &interface, &built)?;
+    if steps.any_failed() {
+        return Ok(steps.finish());
+    }
     fs::create_dir_all(prefix)?;
     let prefix = prefix.canonicalize()?;
-    let headers = root.join("crates/tamarack-capi/include");
-    for (path, item) in layout(&prefix, &headers, &built) {
+    for (path, item) in layout(&prefix, &interface.join("include"), &built)? {
         place(&prefix.join(path), &item)?;
     }
     println!("installed below {}", prefix.display());
@@ -70,35 +93,39 @@ pub fn install(root: &Path, prefix: &Path) -> io::Result<ExitCode> {
 }
 
 /// What belongs where below `prefix`: the headers of the directory `headers`, and the libraries of `built`.
-fn layout(prefix: &Path, headers: &Path, built: &Path) -> Vec<(String, Item)> {
+fn layout(prefix: &Path, headers: &Path, built: &Path) -> io::Result<Vec<(String, Item)>> {
     let mut items = Vec::new();
-    for header in ["leveldb/c.h", "tamarack/c.h"] {
-        items.push((format!("include/{header}"), Item::Copy(headers.join(header))));
+    for header in files(headers, "")? {
+        let source = headers.join(&header);
+        items.push((format!("include/{header}"), Item::Copy(source)));
     }
     items.push(("lib/libtamarack.a".to_owned(), Item::Copy(built.join("libtamarack.a"))));
     items.push(("lib/libleveldb.a".to_owned(), Item::Link("libtamarack.a".to_owned())));
-    for (name, version, soname, others) in [
-        ("tamarack", VERSION, TAMARACK_SONAME, &[][..]),
-        // LevelDB's own builds have this soname.
-        ("leveldb", LEVELDB_VERSION, LEVELDB_SONAME, &["libleveldb.so.1"][..]),
-    ] {
-        let file = format!("lib{name}.so.{version}");
-        items.push((format!("lib/{file}"), Item::Copy(built.join(soname))));
-        for link in [soname, &format!("lib{name}.so")].into_iter().chain(others.iter().copied()) {
-            items.push((format!("lib/{link}"), Item::Link(file.clone())));
+    for library in [&TAMARACK, &LEVELDB] {
+        items.push((format!("lib/{}", library.file()), Item::Copy(built.join(library.soname))));
+        let plain = format!("lib{}.so", library.name);
+        for link in [library.soname, &plain].into_iter().chain(library.others.iter().copied()) {
+            items.push((format!("lib/{link}"), Item::Link(library.file())));
         }
-        items.push((format!("lib/pkgconfig/{name}.pc"), Item::Text(pkg_config(prefix, name, version))));
+        items.extend(packages::describe(prefix, library).map(|(path, text)| (path, Item::Text(text))));
     }
-    items
+    Ok(items)
 }
 
-fn pkg_config(prefix: &Path, name: &str, version: &str) -> String {
-    format!(
-        "prefix={}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\n\
-         Name: {name}\nDescription: Tamarack, a key-value store, with the C interface of LevelDB\nVersion: {version}\n\
-         Cflags: -I${{includedir}}\nLibs: -L${{libdir}} -l{name}\nLibs.private: {STATIC_NEEDS}\n",
-        prefix.display()
-    )
+/// The files below `directory`, relative to `root`.
+fn files(root: &Path, directory: &str) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join(directory))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
+        if entry.file_type()?.is_dir() {
+            found.extend(files(root, &path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Puts `item` at `path`. What was there is replaced, not changed: a running program keeps what it has.
@@ -125,32 +152,33 @@ mod tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (built, headers) = (directory.path().join("built"), directory.path().join("headers"));
         let prefix = directory.path().join("prefix");
-        for path in ["leveldb/c.h", "tamarack/c.h"] {
+        for path in ["leveldb/c.h", "tamarack/c.h", "tamarack/leveldb/database.h"] {
             place(&headers.join(path), &Item::Text(path.to_owned())).expect("writes");
         }
-        for name in ["libtamarack.a", TAMARACK_SONAME, LEVELDB_SONAME] {
+        for name in ["libtamarack.a", TAMARACK.soname, LEVELDB.soname] {
             place(&built.join(name), &Item::Text(name.to_owned())).expect("writes");
         }
         for _ in 0..2 {
-            for (path, item) in layout(&prefix, &headers, &built) {
+            for (path, item) in layout(&prefix, &headers, &built).expect("reads") {
                 place(&prefix.join(path), &item).expect("is placed");
             }
         }
         let read = |path: &str| fs::read_to_string(prefix.join(path)).expect(path);
         assert_eq!(read("include/tamarack/c.h"), "tamarack/c.h");
         assert_eq!(read("include/leveldb/c.h"), "leveldb/c.h");
+        assert_eq!(read("include/tamarack/leveldb/database.h"), "tamarack/leveldb/database.h");
         for name in ["libtamarack.so", "libtamarack.so.0"] {
-            assert_eq!(read(&format!("lib/{name}")), TAMARACK_SONAME);
+            assert_eq!(read(&format!("lib/{name}")), TAMARACK.soname);
         }
         for name in ["libleveldb.so", "libleveldb.so.1", "libleveldb.so.1d", "libleveldb.so.1.23.0"] {
-            assert_eq!(read(&format!("lib/{name}")), LEVELDB_SONAME);
+            assert_eq!(read(&format!("lib/{name}")), LEVELDB.soname);
         }
         for name in ["libtamarack.a", "libleveldb.a"] {
             assert_eq!(read(&format!("lib/{name}")), "libtamarack.a");
         }
-        let text = read("lib/pkgconfig/leveldb.pc");
-        assert!(text.contains(&format!("prefix={}\n", prefix.display())), "{text}");
-        assert!(text.contains("\nVersion: 1.23.0\n") && text.contains("-lleveldb\n"), "{text}");
-        assert!(read("lib/pkgconfig/tamarack.pc").contains("-ltamarack\n"));
+        for name in ["leveldb", "tamarack"] {
+            assert!(read(&format!("lib/pkgconfig/{name}.pc")).contains(&format!("-l{name} ")));
+            assert!(read(&format!("lib/cmake/{name}/{name}Config.cmake")).contains(&format!("lib{name}.so")));
+        }
     }
 }

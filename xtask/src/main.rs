@@ -55,7 +55,8 @@ usage: cargo xtask <command>
   instructions        what the processor executes for a put, a get, a seek: counted by callgrind, compared with limits; needs
                       valgrind
   install --prefix DIR
-                      headers, libraries and pkg-config files for C programs, under Tamarack's name and LevelDB's
+                      headers, libraries, pkg-config files and CMake packages for C and C++ programs, under Tamarack's name and
+                      LevelDB's
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
   test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
