@@ -124,7 +124,13 @@ static void locks() {
   CHECK_OK(env->LockFile(name, &lock));
   CHECK_OK(env->UnlockFile(lock));
   CHECK(!env->LockFile(check::Fresh("no/such/directory"), &second).ok() && second == nullptr);
-  CHECK(!env->LockFile(check::Fresh("no/such/directory"), &second).ok());
+  // What could not be locked is not held.
+  CHECK_OK(env->CreateDir(check::Fresh("locks")));
+  const std::string inside = check::Fresh("locks/inside/file");
+  CHECK(!env->LockFile(inside, &second).ok());
+  CHECK_OK(env->CreateDir(check::Fresh("locks/inside")));
+  CHECK_OK(env->LockFile(inside, &second));
+  CHECK_OK(env->UnlockFile(second));
 }
 
 static std::atomic<int> done;

@@ -82,19 +82,59 @@ static void caches() {
   CHECK_EQUAL(cache->TotalCharge(), 0u);
 }
 
-// Each value that is set is that of the database.
-static void sizes() {
-  Options options = check::Creating();
-  options.write_buffer_size = 64 << 10;
-  options.compression = kNoCompression;
-  check::Database db = check::Open("sizes", options);
-  // More than one memtable, so that there are tables without being asked for.
-  for (int number = 0; number < 20000; number++)
-    check::Put(db.get(), "key" + std::to_string(number), "value");
+// A database with so many entries, all of them in tables, and their values with them.
+static check::Database Filled(const Options& options, const std::string& name, int entries) {
+  check::Database db = check::Open(name, options);
+  const std::string value(500, 'v');
+  for (int number = 0; number < entries; number++) {
+    check::Put(db.get(), "key" + std::to_string(1000000 + number), value);
+  }
+  CHECK_OK(db->Write(WriteOptions(), nullptr));
   char* error = nullptr;
   tamarack_wait_idle(tamarack::HandleOf(db.get()), &error);
   CHECK(error == nullptr);
-  CHECK(Figure(db.get(), "flushes") > 2);
+  return db;
+}
+
+static int Tables(DB* db) {
+  int tables = 0;
+  for (int level = 0; level < 7; level++) {
+    std::string value;
+    CHECK(db->GetProperty("leveldb.num-files-at-level" + std::to_string(level), &value));
+    tables += std::stoi(value);
+  }
+  return tables;
+}
+
+// Each size that is set is that of the database.
+static void sizes() {
+  Options options = check::Creating();
+  options.compression = kNoCompression;
+  const int entries = 90000, step = 100;
+  double flushes[2], block_reads[2], tables[2], open_tables[2];
+  for (int small = 0; small < 2; small++) {
+    options.write_buffer_size = small == 1 ? 1 << 20 : 64 << 20;
+    options.max_file_size = small == 1 ? 100 << 10 : 64 << 20;
+    options.block_size = small == 1 ? 1 << 10 : 256 << 10;
+    options.max_open_files = small == 1 ? 1 : 1000;
+    check::Database db = Filled(options, small == 1 ? "sizes-small" : "sizes-large", entries);
+    flushes[small] = Figure(db.get(), "flushes");
+    db->CompactRange(nullptr, nullptr);
+    tables[small] = Tables(db.get());
+    db.reset();
+    // Opened again, it has read no block yet.
+    db = check::Open(small == 1 ? "sizes-small" : "sizes-large", options);
+    for (int number = 0; number < entries; number += step)
+      check::Get(db.get(), "key" + std::to_string(1000000 + number));
+    block_reads[small] = Figure(db.get(), "block_cache.misses");
+    open_tables[small] = Figure(db.get(), "open_tables");
+  }
+  CHECK(flushes[0] == 1 && flushes[1] > 20);
+  CHECK(tables[0] == 1 && tables[1] > 40);
+  // Each block is read once for all of its keys.
+  CHECK(block_reads[1] > 3 * block_reads[0]);
+  // Half of the 74 files that there are at least are for tables.
+  CHECK(open_tables[1] == 37);
 }
 
 static void compressions() {
@@ -161,7 +201,7 @@ class Lines : public Logger {
   std::string lines;
 };
 
-// The log of a program hears what opening found.
+// The log of a program hears what opening found, and what functions cannot tell.
 void told_suite() {
   Lines log;
   Options options = check::Creating();
@@ -173,6 +213,14 @@ void told_suite() {
   Log(&log, "%s", "by the program");
   Log(nullptr, "%s", "to nobody");
   CHECK(log.lines.find("by the program") != std::string::npos);
+  db.reset();
+  // A compaction has no other way to tell that it fails.
+  DB* opened = nullptr;
+  CHECK_OK(tamarack::Open(options, {{"read_only", "true"}}, check::Fresh("told"), &opened));
+  db.reset(opened);
+  log.lines.clear();
+  db->CompactRange(nullptr, nullptr);
+  CHECK(log.lines.find("CompactRange: ") != std::string::npos);
 }
 
 // Caches and filters of a program's own are not asked for anything but what says how large they are.

@@ -3,7 +3,7 @@
 //! Without a C++ compiler all of this is skipped, with a line that says so.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use crate::compiler::{CRATE, Program, built, can, include};
 
@@ -43,16 +43,11 @@ pub fn compile() -> Command {
 /// # Panics
 /// If they do not compile.
 pub fn program(sources: &[&str], flags: &[&str]) -> Program {
-    try_program(sources, flags).unwrap_or_else(|said| panic!("{sources:?}: {said}"))
-}
-
-/// The same, but what the compiler said if they do not compile.
-pub fn try_program(sources: &[&str], flags: &[&str]) -> Result<Program, String> {
     let directory = tempfile::tempdir().unwrap();
     let mut command = compile();
     command.arg("-g").arg("-o").arg(directory.path().join("program")).args(files(sources)).args(flags);
-    let output = command.arg("-lpthread").output().unwrap();
-    output.status.success().then(|| Program::made(directory)).ok_or_else(|| said(&output))
+    succeed(command.arg("-lpthread"));
+    Program::made(directory)
 }
 
 /// Flags for our headers and the shared library that cargo has built beside this test.
@@ -73,7 +68,7 @@ pub fn joined<'a>(first: &[&'a str], then: &'a [String]) -> Vec<&'a str> {
 /// Runs a command that is to succeed.
 pub fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", said(&output));
+    assert!(output.status.success(), "{command:?}: {}", crate::compiler::said(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -86,8 +81,4 @@ fn files(sources: &[&str]) -> Vec<PathBuf> {
         name.ends_with(".cc") && sources.iter().any(|beginning| name.starts_with(beginning))
     });
     wanted.collect()
-}
-
-fn said(output: &Output) -> String {
-    crate::compiler::said(output)
 }
