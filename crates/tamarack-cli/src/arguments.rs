@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use crate::bench::{Bench, page::BenchPage, recover::BenchChild};
 use crate::commands::{
     check::Check, checkpoint::Checkpoint, compact::Compact, delete::Delete, dump::Dump, export::ExportDir,
-    gc::Gc, get::Get, import::ImportDir, load::Load, multi_get::MultiGet, put::Put, repair::Repair,
-    scan::Scan, stats::Stats,
+    gc::Gc, get::Get, import::ImportDir, import_leveldb::ImportLevelDb, load::Load, multi_get::MultiGet,
+    put::Put, repair::Repair, scan::Scan, stats::Stats,
 };
 use crate::demo::{Demo, child::DemoChild};
 use crate::failure::{Outcome, Result};
@@ -50,6 +50,8 @@ enum Command {
     Dump(Dump),
     ImportDir(ImportDir),
     ExportDir(ExportDir),
+    #[command(name = "import-leveldb")]
+    ImportLevelDb(ImportLevelDb),
     Stats(Stats),
     Check(Check),
     Repair(Repair),
@@ -79,6 +81,7 @@ impl Arguments {
             Command::Dump(command) => command.run(json),
             Command::ImportDir(command) => command.run(json),
             Command::ExportDir(command) => command.run(json),
+            Command::ImportLevelDb(command) => command.run(json),
             Command::Stats(command) => command.run(json),
             Command::Check(command) => command.run(json),
             Command::Repair(command) => command.run(json),

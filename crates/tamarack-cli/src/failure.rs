@@ -58,6 +58,8 @@ pub enum Failure {
     OutputClosed,
     /// Input that cannot be used, or anything else without a kind of its own. Status 3.
     Other(String),
+    /// A LevelDB directory that is to be imported is damaged. Status 4.
+    Source(tamarack_leveldb::Damage),
     /// The database gave back other bytes than were written to it. Status 4.
     Mismatch(String),
 }
@@ -93,6 +95,7 @@ impl Failure {
             Self::Io { .. } => "io",
             Self::OutputClosed => "output-closed",
             Self::Other(_) => "other",
+            Self::Source(_) => "corruption",
             Self::Mismatch(_) => "mismatch",
         }
     }
@@ -138,6 +141,12 @@ impl Failure {
             object["expected"] = json!(corruption.expected);
             object["found"] = json!(corruption.found);
         }
+        if let Self::Source(damage) = self {
+            object["file"] = json!(damage.file.display().to_string());
+            object["offset"] = json!(damage.offset);
+            object["expected"] = json!(damage.expected);
+            object["found"] = json!(damage.found);
+        }
         object
     }
 }
@@ -153,6 +162,7 @@ impl fmt::Display for Failure {
                 )
             }
             Self::Engine(error) => error.fmt(f),
+            Self::Source(damage) => write!(f, "{damage} (--salvage imports what is whole)"),
             Self::Io { action, source } => write!(f, "cannot {action}: {source}"),
             Self::OutputClosed => f.write_str("standard output was closed"),
         }
@@ -162,6 +172,21 @@ impl fmt::Display for Failure {
 impl From<tamarack::Error> for Failure {
     fn from(error: tamarack::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<tamarack_leveldb::Error> for Failure {
+    fn from(error: tamarack_leveldb::Error) -> Self {
+        use tamarack_leveldb::Error;
+        match error {
+            Error::Io { action, path, source } => Self::io(action, &path, source),
+            Error::Damage(damage) => Self::Source(damage),
+            Error::Locked { .. } => tamarack::Error::locked(error.to_string()).into(),
+            Error::Comparator { .. } => {
+                Self::Other(format!("{error}: --any-comparator imports them in the order of their bytes"))
+            }
+            other => Self::Other(other.to_string()),
+        }
     }
 }
 

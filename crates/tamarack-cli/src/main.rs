@@ -2,7 +2,7 @@
 //!
 //! This file parses the arguments, runs the command and turns its result into an exit status; it knows nothing
 //! about databases. The layers below it, downward: the commands; `tree` (directories as keys), `records`
-//! (text files of records); then what all of them share: `open`, `range`, `format`, `output`, `progress`, `gc_watch`, `failure`.
+//! (text files of records), `leveldb` (directories of LevelDB's); then what all of them share: `open`, `range`, `format`, `output`, `progress`, `gc_watch`, `failure`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -17,6 +17,7 @@ mod demo;
 mod failure;
 mod format;
 mod gc_watch;
+mod leveldb;
 mod open;
 mod output;
 mod progress;

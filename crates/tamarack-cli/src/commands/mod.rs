@@ -9,6 +9,7 @@ pub mod export;
 pub mod gc;
 pub mod get;
 pub mod import;
+pub mod import_leveldb;
 pub mod load;
 pub mod multi_get;
 pub mod put;

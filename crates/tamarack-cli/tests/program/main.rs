@@ -9,7 +9,12 @@ mod bench;
 mod demo;
 mod entries;
 mod failures;
+mod import_leveldb;
+#[path = "../../../tamarack-leveldb/tests/reader/builder.rs"]
+#[allow(dead_code, reason = "the tests of the reader use all of it")]
+mod leveldb_builder;
 mod measuring;
+mod real_leveldb;
 mod records;
 mod repair;
 mod space;

@@ -32,6 +32,7 @@ fn refused<T>(outcome: Result<T, Error>) {
     let error = outcome.err().expect("it is no database of ours");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(error.message().contains("holds a LevelDB database"), "{error}");
+    assert!(error.message().contains("tamarack import-leveldb"), "{error}");
 }
 
 #[test]

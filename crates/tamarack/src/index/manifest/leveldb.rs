@@ -22,8 +22,8 @@ pub fn refuse(fs: &dyn Fs, directory: &Path, names: &[String]) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_argument(format!(
-        "{} holds a LevelDB database, whose files Tamarack does not read: choose another directory, and copy the entries \
-         with a program that reads them by LevelDB",
+        "{} holds a LevelDB database, whose files are not Tamarack's: choose another directory; `tamarack import-leveldb` \
+         makes a database of ours of it",
         directory.display()
     )))
 }
