@@ -133,18 +133,19 @@ fn a_comparator_of_somebody_elses_is_named() {
         (crate::builder::internal(b"za", 3, 1), b"1".to_vec()),
         (crate::builder::internal(b"yb", 2, 1), b"2".to_vec()),
         (crate::builder::internal(b"yb", 1, 1), b"0".to_vec()),
-        (crate::builder::internal(b"xc", 4, 0), Vec::new()),
+        (crate::builder::internal(b"xc", 5, 1), b"3".to_vec()),
+        (crate::builder::internal(b"wd", 4, 0), Vec::new()),
     ]);
-    let edit = Edit::default().comparator("mine").number(2, 4).number(3, 9).number(4, 4).add(1, 5, &reversed);
+    let edit = Edit::default().comparator("mine").number(2, 4).number(3, 9).number(4, 5).add(1, 5, &reversed);
     let home = Home::with(&[edit]);
     home.write("000005.ldb", &reversed.bytes);
-    home.write("000004.log", Log::of(&[batch(5, &[put("ad", "4"), delete("za")])]));
+    home.write("000004.log", Log::of(&[batch(6, &[put("ad", "4"), delete("za")])]));
     let error = home.read().expect_err("the order is not known");
     assert!(matches!(&error, Error::Comparator { name, .. } if name == "mine"), "{error}");
     for memory_bytes in [1, 1 << 20] {
         let options = Options { any_comparator: true, memory_bytes, ..Options::default() };
         let found = read(home.path(), options).expect("entries are entries");
-        assert_eq!(found.content, texts(&[("ad", "4"), ("yb", "2")]), "{memory_bytes}");
+        assert_eq!(found.content, texts(&[("ad", "4"), ("xc", "3"), ("yb", "2")]), "{memory_bytes}");
         assert_eq!(found.remarks, [Remark::OtherOrder("mine".to_owned())]);
         assert_eq!((found.counts.older_versions, found.counts.deletions), (2, 2));
     }
