@@ -1,5 +1,5 @@
-//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `install`, `instructions`, `miri`, `test` and
-//! `torture`.
+//! The project's own commands: `cargo xtask blocks`, `bugs`, `check`, `fix`, `fuzz`, `install`, `instructions`, `miri`, `python`,
+//! `test` and `torture`.
 //!
 //! `check` only reads. It runs the usual tools and then the rules that no usual tool knows: the order of the
 //! layers, the sizes of files and functions, and the agreement of documents and code. Each rule is a module that
@@ -27,6 +27,7 @@ mod layers;
 mod loom;
 mod mentions;
 mod programs;
+mod python;
 mod seeded;
 mod sizes;
 mod steps;
@@ -59,6 +60,9 @@ usage: cargo xtask <command>
                       LevelDB's
   miri                the unit tests of what handles memory and bytes by hand, under Miri, which finds undefined
                       behaviour; needs a nightly toolchain and takes some minutes
+  python [--plyvel] [<flags>]
+                      builds the Python package's wheel and tests it; the flags go to pytest; --plyvel runs plyvel's own tests on
+                      it, too; needs python3 of 3.11 or newer, and a network once
   test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
                       a test's name among them leaves out suites and models
   torture --hours H [--seed S]
@@ -81,6 +85,7 @@ fn main() -> io::Result<ExitCode> {
         ["instructions"] => instructions::run(root),
         ["install", "--prefix", prefix] => install::install(root, Path::new(prefix)),
         ["miri"] => miri(root),
+        ["python", flags @ ..] => python::run(root, flags),
         ["test"] => test(root, &[]),
         ["test", "--", flags @ ..] => test(root, flags),
         ["torture", "--hours", hours] => torture(root, hours, None),
