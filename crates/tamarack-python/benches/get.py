@@ -42,7 +42,7 @@ def read(get, keys):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--keys", type=int, default=20_000)
+    parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--value-bytes", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--at-most", type=float, default=1.2)

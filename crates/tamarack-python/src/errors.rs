@@ -1,5 +1,7 @@
 //! Exceptions, by the engine's kinds of errors. Their classes are defined in `tamarack._errors`, in Python.
 
+use std::any::Any;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -54,6 +56,15 @@ pub fn forked(py: Python<'_>) -> PyErr {
 /// An iterator stands nowhere.
 pub fn iterator_invalid(py: Python<'_>) -> PyErr {
     build(py, "IteratorInvalidError", "the iterator stands nowhere: check valid() first")
+}
+
+/// The engine panicked with `payload`, which is a fault of its own.
+pub fn internal(py: Python<'_>, payload: &(dyn Any + Send)) -> PyErr {
+    let said = payload.downcast_ref::<&str>().map(|said| (*said).to_owned());
+    let said = said.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let message =
+        format!("internal failure: {said}: close the database and open it again; please report this");
+    build(py, "Error", &message)
 }
 
 /// The comparator has failed, with `cause`.

@@ -5,12 +5,14 @@
     reason = "a call of the user's is waited for; no world is simulated here"
 )]
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+
+use crate::errors;
 
 /// How often signals are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -19,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// alone, and what it returns is dropped.
 ///
 /// # Errors
-/// The exception of a signal's handler; `RuntimeError` if there can be no thread.
+/// The exception of a signal's handler; `RuntimeError` if there can be no thread; `Error` for a panic.
 pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
     let (done, mut outcome) = channel();
     let run = move || {
@@ -37,7 +39,7 @@ pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Se
         outcome = back;
         match received {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(panic)) => resume_unwind(panic),
+            Ok(Err(panic)) => return Err(errors::internal(py, &*panic)),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
         }

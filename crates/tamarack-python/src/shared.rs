@@ -7,7 +7,7 @@
 //! Locks are waited for detached only. They rank: `closing`, `handle`, then the list of walks, and the lock of one walk.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -202,7 +202,7 @@ fn settle<T>(py: Python<'_>, order: Option<&PythonOrder>, outcome: PyResult<Outc
     }
     match outcome {
         Ok(result) => result.map_err(|error| errors::raise(py, &error)),
-        Err(panic) => resume_unwind(panic),
+        Err(panic) => Err(errors::internal(py, &*panic)),
     }
 }
 

@@ -80,12 +80,7 @@ impl Walk {
             Gap::End => return Ok(false),
         }
         let found = self.iter.valid();
-        self.gap = match (found, self.gap) {
-            (true, _) => Gap::After,
-            // Nothing is in the range.
-            (false, Gap::Start) => Gap::Start,
-            (false, _) => Gap::End,
-        };
+        self.gap = if found { Gap::After } else { Gap::End };
         Ok(found)
     }
 
@@ -101,11 +96,7 @@ impl Walk {
             Gap::Start => return Ok(false),
         }
         let found = self.iter.valid();
-        self.gap = match (found, self.gap) {
-            (true, _) => Gap::Before,
-            (false, Gap::End) => Gap::End,
-            (false, _) => Gap::Start,
-        };
+        self.gap = if found { Gap::Before } else { Gap::Start };
         Ok(found)
     }
 

@@ -234,11 +234,11 @@ def test_iterators_that_outlive_their_database_are_closed(path):
             call()
         assert isinstance(refused.value, tamarack.ClosedError), number
     assert db.closed and db.options()["read_only"] is False
+    # Nothing holds the directory, though all of them are still there.
+    with tamarack.DB(path) as reopened:
+        assert len(list(reopened)) == 100
     for again in (db, iterator, raw, inner, snapshot):
         again.close()
-    # Nothing holds the directory, though all of them are still there.
-    with tamarack.DB(path) as db:
-        assert len(list(db)) == 100
 
 
 def test_nothing_is_held_by_what_is_gone(db):

@@ -102,6 +102,35 @@ def test_a_close_while_others_work_ends_their_work(path, comparator):
         assert db.check("values")["clean"]
 
 
+def test_a_close_ends_calls_that_take_long(path):
+    slow, entered, ended = threading.Event(), threading.Event(), []
+
+    def compare(left, right):
+        if slow.is_set() and threading.current_thread() is not threading.main_thread():
+            entered.set()
+            time.sleep(0.01)
+        return (left > right) - (left < right)
+
+    db = tamarack.DB(path, create_if_missing=True, comparator=compare, comparator_name=b"python.bytes")
+    for value in (b"1", b"2"):
+        db.update((b"%05d" % number, value) for number in range(10_000))
+        db.flush()
+
+    def compact():
+        with pytest.raises(tamarack.ClosedError):
+            db.compact_range()  # It would take minutes.
+        ended.append(True)
+
+    slow.set()
+    compacting = threading.Thread(target=compact, daemon=True)
+    compacting.start()
+    assert entered.wait(60)
+    db.close()  # On this thread the comparator is quick.
+    together(compacting.join)
+    assert ended
+    tamarack.DB(path, comparator=compare, comparator_name=b"python.bytes").close()
+
+
 def test_others_run_while_one_waits_for_the_engine(path):
     """A write that waits in the engine for another one, which waits for this thread, does not keep it from going on."""
     entered, go_on, held = threading.Event(), threading.Event(), threading.Event()
