@@ -12,7 +12,7 @@ use super::super::version::{TableMeta, Version, overlapping};
 use super::dissolve::{self, pick_dissolving};
 use super::in_progress::InProgress;
 use super::plan::{CompactionPlan, KeyRange};
-use super::{CompactionOptions, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
+use super::{CompactionOptions, DELETED_WEIGHT_DIVISOR, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
 
 /// Level 0 need not wait any more when it holds this part of the bytes of level 1.
 const LEVEL0_PART_OF_LEVEL1: u64 = 3;
@@ -92,7 +92,7 @@ impl Weights {
                 table.references.iter().map(|reference| reference.values).fold(values, u64::saturating_add);
             bytes = bytes.saturating_add(table.referenced_value_bytes);
         }
-        Self { deletion: bytes / values.max(1) / VALUE_WEIGHT_DIVISOR }
+        Self { deletion: bytes / values.max(1) / DELETED_WEIGHT_DIVISOR }
     }
 
     fn table(&self, table: &TableMeta) -> u64 {

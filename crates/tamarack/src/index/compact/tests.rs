@@ -110,8 +110,8 @@ fn equals_take_turns() {
 fn referenced_values_and_deletions_fill_a_level() {
     let light = "L1: 10[a-b] bytes=90\nL2: 20[a-b]";
     assert!(picks(light).is_empty());
-    let values = "L1: 10[a-b] bytes=90 refs=4:10:320\nL2: 20[a-b]";
-    assert_eq!(picks(values), ["merge L1 10[a-b] with L2 20[a-b]"], "90 + 320 / 32 reach 100");
+    let values = "L1: 10[a-b] bytes=90 refs=4:10:1280\nL2: 20[a-b]";
+    assert_eq!(picks(values), ["merge L1 10[a-b] with L2 20[a-b]"], "90 + 1280 / 128 reach 100");
     let deletions = "L1: 10[a-b] bytes=90 del=5\nL2: 20[a-b] refs=4:10:640";
     assert_eq!(picks(deletions), ["merge L1 10[a-b] with L2 20[a-b]"], "90 + 5 * 640 / 10 / 32 reach 100");
     let cheap = "L1: 10[a-b] bytes=90 del=5\nL2: 20[a-b] refs=4:10:310";
