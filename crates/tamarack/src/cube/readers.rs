@@ -7,7 +7,7 @@
 //! The register shares the states with their readers, so that a look at it neither prolongs a state's life nor ends it:
 //! what a reader has kept goes when the reader does, on its thread and under no lock.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -121,6 +121,19 @@ impl Readers {
         open.readers.insert(number, reader);
         drop(open);
         HeldState { owner: Arc::clone(self), number, state }
+    }
+
+    /// Bytes of those of the files `leaving` that some reader holds.
+    pub fn held_bytes(&self, leaving: &HashMap<FileName, u64>) -> u64 {
+        if leaving.is_empty() {
+            return 0;
+        }
+        let open = self.open.lock();
+        // Many readers may share a state.
+        let states: HashMap<_, _> =
+            open.readers.values().map(|reader| (Arc::as_ptr(&reader.state), &reader.state)).collect();
+        let held: HashSet<_> = states.values().flat_map(|state| state.files()).collect();
+        leaving.iter().filter(|(name, _)| held.contains(name)).map(|(_, bytes)| bytes).sum()
     }
 
     /// Every reader with its number at time `now`, oldest first; `leaving` are the files that no version mentions any

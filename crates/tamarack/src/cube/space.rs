@@ -25,11 +25,11 @@ use crate::vlog::format::RECORD_HEADER_BYTES;
 /// prepared behind it, outputs of collections and their victims while both are there), the rest for garbage.
 const SLACK_SEGMENTS: u64 = 16;
 /// Parts of the slack by which shares of it are told.
-const SLACK_PARTS: u64 = 16;
+const SLACK_PARTS: u64 = 32;
 /// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied ...
-const COLLECTED_FROM_PARTS: u64 = 7;
+const COLLECTED_FROM_PARTS: u64 = 15;
 /// ... and those it may take before writers should hardly write.
-const GARBAGE_PARTS: u64 = 13;
+const GARBAGE_PARTS: u64 = 28;
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +42,8 @@ pub struct Space {
     pub hidden: u64,
     /// Files, and parts of them, that are removed when their readers are gone.
     pub leaving: u64,
+    /// Files that no reader holds: they are being removed.
+    pub removing: u64,
     /// Space that is reserved for the log and not used yet, or promised to jobs that write copies.
     pub reserved: u64,
     /// What the limit allows: while used bytes stay below, nothing needs to be done.
@@ -67,11 +69,11 @@ impl Space {
 
     /// Bytes on disk that hold something: live, dead, or how to find it.
     pub fn used(&self) -> u64 {
-        self.disk.saturating_sub(self.reserved + self.leaving)
+        self.disk.saturating_sub(self.reserved + self.leaving + self.removing)
     }
 
     /// How far collections are behind, from 0 to 1: then writers should hardly write. The worse of garbage, beyond what
-    /// is collected at all, and of all space but what only waits for readers: slower writers would not free it.
+    /// is collected at all, and of all space but what only waits for readers: slower writers would not free that.
     pub fn debt(&self) -> f64 {
         let part = self.slack / SLACK_PARTS;
         let share = |bytes: u64, to: u64| {
@@ -187,7 +189,10 @@ impl Cube {
         let unflushed = state.unflushed_log_bytes(self.order.log_bytes());
         let hidden_by_memtables = (unflushed as f64 * self.hidden.known.lock().per_log_byte) as u64;
         let live = (self.live_in_tables(version) + unflushed).saturating_sub(hidden_by_memtables);
-        let leaving = self.index.files().leaving_bytes();
+        let files = self.index.files();
+        let (going, leaving) = (files.leaving(), files.leaving_bytes());
+        let removing =
+            going.values().sum::<u64>().saturating_sub(self.readers.held_bytes(&going)).min(leaving);
         let promised = self.headroom.promised();
         let active = self.order.active_segment();
         let unused = active.map_or(0, |(segment, end)| segment.allocated().saturating_sub(end));
@@ -196,7 +201,8 @@ impl Cube {
             reserved: unused + self.spare.bytes() + promised,
             live,
             hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
-            leaving,
+            leaving: leaving - removing,
+            removing,
             goal: (live as f64 * self.options.max_space_amplification) as u64,
             slack: self.slack(),
         }
@@ -335,21 +341,26 @@ mod tests {
     #[test]
     fn debt_begins_where_garbage_is_collected_and_grows_with_the_slack_used() {
         let space =
-            |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 160, ..Space::default() };
+            |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 320, ..Space::default() };
         let over = |disk, demand| space(disk, 0).is_over_goal(demand);
         assert!(!over(130, Demand::Idle) && over(131, Demand::Idle));
-        assert!(!over(200, Demand::Busy) && over(201, Demand::Busy));
+        assert!(!over(280, Demand::Busy) && over(281, Demand::Busy));
         let debt = |disk, reserved| space(disk, reserved).debt();
-        assert_eq!([debt(200, 0), debt(230, 0), debt(260, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!([debt(280, 0), debt(345, 0), debt(410, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
-            [debt(200, 20), debt(245, 60), debt(290, 100)],
+            [debt(280, 20), debt(365, 100), debt(450, 200)],
             [0.0, 0.5, 1.0],
             "all space may take more"
         );
-        assert_eq!(Space { leaving: 90, ..space(290, 0) }.debt(), 0.0, "readers hold it");
+        assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
+        assert!(
+            (Space { removing: 170, ..space(450, 0) }.debt() - 1.0).abs() < f64::EPSILON,
+            "it is there yet"
+        );
+        assert!(!Space { removing: 170, ..space(450, 0) }.is_over_goal(Demand::Busy), "and collected");
         let held = |leaving| Space { leaving, ..space(400, 0) };
-        assert!(!held(260).is_exhausted() && held(261).is_exhausted());
-        assert_eq!(held(261).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
+        assert!(!held(420).is_exhausted() && held(421).is_exhausted());
+        assert_eq!(held(421).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
     }

@@ -276,7 +276,7 @@ impl Cube {
         stats.disk_bytes = space.disk;
         stats.live_bytes = space.live;
         stats.hidden_bytes = space.hidden;
-        stats.leaving_bytes = space.leaving;
+        stats.leaving_bytes = space.leaving + space.removing;
         stats.space_amplification = space.amplification();
         stats.disk_bytes_max = space.goal + space.slack;
     }

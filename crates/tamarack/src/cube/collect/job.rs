@@ -39,6 +39,7 @@ pub struct Prepared {
 
 /// What holds the files of victims that were collected. The last holder's drop removes them, which takes milliseconds for
 /// each file where the file system tells the device of every block that it gives back.
+#[must_use = "what is dead by now is dropped after they are"]
 #[derive(Debug, Default)]
 #[expect(dead_code, reason = "they are there to be dropped")]
 pub struct Remains {
@@ -222,7 +223,6 @@ impl Cube {
         self.leases.retire(&retired);
         self.hidden.collected(id, next_table);
         self.current.install(|| self.index.version());
-        self.drop_dead_segments()?;
         Ok(done)
     }
 

@@ -50,27 +50,22 @@ impl Cube {
     }
 
     fn collection_job(&self, live_share_max: f64) {
-        let (stopped, remains) = match self.collect(live_share_max) {
-            Ok(done) => (None, done.map(|(_, remains)| remains)),
-            Err(error) => (Some(error).filter(|error| error.kind() != ErrorKind::Closed), None),
+        let (done, remains) = match self.collect(live_share_max) {
+            Ok(done) => (Ok(()), done.map(|(_, remains)| remains)),
+            Err(error) => (Err(error), None),
         };
-        if let Some(error) = &stopped {
-            self.health.warn(format!("garbage could not be collected: {error}"));
-        }
-        // The others can be collected.
-        let stopped = stopped.filter(|error| !self.is_in_quarantine(error));
+        let stopped = self.note_failed_collection(done);
         self.end_job(|state| {
             state.collecting -= 1;
-            if let Some(error) = stopped {
-                state.collection_stopped.get_or_insert(error);
-            }
+            state.stop_collecting(stopped);
             if let Some(remains) = remains {
                 self.start_removal(state, remains);
             }
         });
     }
 
-    /// Removes the files of a collection's victims in a job of their own, so that the next collection need not wait.
+    /// Removes the files of a collection's victims, and what is dead besides, in a job of its own: the next collection need
+    /// not wait for it.
     fn start_removal(&self, state: &mut State, remains: Remains) {
         // Without a cube nobody waits for it either.
         let Some(this) = self.this.upgrade() else { return };
@@ -81,9 +76,21 @@ impl Cube {
             |state| state.removing -= 1,
             move |cube| {
                 drop(remains);
-                cube.end_job(|state| state.removing -= 1);
+                let stopped = cube.note_failed_collection(cube.drop_dead_segments());
+                cube.end_job(|state| {
+                    state.removing -= 1;
+                    state.stop_collecting(stopped);
+                });
             },
         );
+    }
+
+    /// Warns of a failure; returns it if no collection can do better.
+    fn note_failed_collection(&self, done: Result<()>) -> Option<Error> {
+        let stopped = done.err().filter(|error| error.kind() != ErrorKind::Closed)?;
+        self.health.warn(format!("garbage could not be collected: {stopped}"));
+        // The others can be collected.
+        Some(stopped).filter(|error| !self.is_in_quarantine(error))
     }
 
     /// One collection for a caller, on its thread. A close ends it early and waits for it; others do not.
@@ -97,7 +104,12 @@ impl Cube {
         }
         state.requested += 1;
         drop(state);
-        let collect = || Ok(self.collect(live_share_max)?.map(|(done, _)| done));
+        let collect = || {
+            let Some((done, remains)) = self.collect(live_share_max)? else { return Ok(None) };
+            drop(remains);
+            self.drop_dead_segments()?;
+            Ok(Some(done))
+        };
         self.run_here(|state| state.requested -= 1, collect)
     }
 

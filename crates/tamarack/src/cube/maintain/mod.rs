@@ -381,6 +381,13 @@ impl Cube {
 }
 
 impl State {
+    /// Collecting stops if there is a reason to.
+    fn stop_collecting(&mut self, reason: Option<Error>) {
+        if let Some(error) = reason {
+            self.collection_stopped.get_or_insert(error);
+        }
+    }
+
     fn is_busy(&self) -> bool {
         let jobs = self.compacting + self.collecting + self.removing;
         self.seal_queued || self.sealing || self.flushing || jobs > 0
