@@ -7,7 +7,7 @@
 //! The register shares the states with their readers, so that a look at it neither prolongs a state's life nor ends it:
 //! what a reader has kept goes when the reader does, on its thread and under no lock.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
@@ -132,8 +132,8 @@ impl Readers {
         // Many readers may share a state.
         let states: HashMap<_, _> =
             open.readers.values().map(|reader| (Arc::as_ptr(&reader.state), &reader.state)).collect();
-        let held: HashSet<_> = states.values().flat_map(|state| state.files()).collect();
-        leaving.iter().filter(|(name, _)| held.contains(name)).map(|(_, bytes)| bytes).sum()
+        let held = leaving.iter().filter(|(name, _)| states.values().any(|state| state.holds(**name)));
+        held.map(|(_, bytes)| bytes).sum()
     }
 
     /// Every reader with its number at time `now`, oldest first; `leaving` are the files that no version mentions any

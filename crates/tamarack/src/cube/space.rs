@@ -136,12 +136,16 @@ impl Hidden {
 }
 
 impl Estimates {
+    /// What the tables of `version` hide: estimates of others are not true of it yet, or any more.
+    fn of<'a>(&'a self, version: &'a Version) -> impl Iterator<Item = (TableId, &'a Estimate)> {
+        version.tables().filter_map(|(_, table)| Some((table.id, self.tables.get(&table.id)?)))
+    }
+
     /// Bytes of records that `tables` hide in the segment that is `home` to `ids`.
-    fn hidden_in(&self, home: SegmentId, ids: &[SegmentId], tables: &[TableId]) -> u64 {
+    fn hidden_in(&self, home: SegmentId, ids: &[SegmentId], tables: &[(TableId, &Estimate)]) -> u64 {
         let since = self.collected.get(&home).copied().unwrap_or_default();
-        let tables =
-            tables.iter().filter(|&&table| table >= since).filter_map(|table| self.tables.get(table));
-        tables.flat_map(|table| ids.iter().filter_map(|id| table.hidden.get(id))).sum()
+        let tables = tables.iter().filter(|(table, _)| *table >= since);
+        tables.flat_map(|(_, hidden)| ids.iter().filter_map(|id| hidden.hidden.get(id))).sum()
     }
 }
 
@@ -164,9 +168,8 @@ impl Cube {
         for (id, moved) in version.segments().moved() {
             ids.entry(moved.table.segment).or_default().push(id);
         }
-        // Those of other tables are not true of this version yet, or any more.
-        let tables: Vec<_> = version.tables().map(|(_, table)| table.id).collect();
         let estimates = self.hidden.known.lock();
+        let tables: Vec<_> = estimates.of(version).collect();
         let content = |entry: &'a SegmentEntry| {
             let home = entry.meta.id;
             let ids = ids.entry(home).or_default();
@@ -215,11 +218,11 @@ impl Cube {
     /// in all it is true within few hundredths of what is hidden.
     fn live_in_tables(&self, version: &Version) -> u64 {
         let estimates = self.hidden.known.lock();
-        let (mut records, mut record_bytes, mut hidden, mut inline) = (0, 0, 0, 0);
+        let hidden: u64 = estimates.of(version).map(|(_, hidden)| hidden.pointers).sum();
+        let (mut records, mut record_bytes, mut inline) = (0, 0_u64, 0);
         for (_, table) in version.tables() {
             records += table.references.iter().map(|reference| reference.values).sum::<u64>();
-            record_bytes += table.references.iter().map(|reference| reference.bytes).sum::<u64>();
-            hidden += estimates.tables.get(&table.id).map_or(0, |hidden| hidden.pointers);
+            record_bytes += table.referenced_value_bytes;
             inline += table.inline_bytes;
         }
         let live = record_bytes.saturating_sub(hidden);
@@ -369,13 +372,11 @@ mod tests {
     fn what_older_tables_hide_is_not_in_a_segment_collected_since() {
         let hidden = Hidden::default();
         let (log, cold) = (SegmentId(1), SegmentId::COLD_FIRST);
-        for table in [3, 7, 8] {
-            let estimate = Estimate { hidden: BTreeMap::from([(log, 10 * table)]), ..Estimate::default() };
-            hidden.known.lock().tables.insert(TableId(table), estimate);
-        }
-        let present = [TableId(3), TableId(4), TableId(7)];
-        assert_eq!(hidden.known.lock().hidden_in(log, &[log], &present), 100);
+        let estimate = |bytes| Estimate { hidden: BTreeMap::from([(log, bytes)]), ..Estimate::default() };
+        let estimates = [estimate(30), estimate(70)];
+        let tables = [(TableId(3), &estimates[0]), (TableId(7), &estimates[1])];
+        assert_eq!(hidden.known.lock().hidden_in(log, &[log], &tables), 100);
         hidden.collected(cold, TableId(5));
-        assert_eq!(hidden.known.lock().hidden_in(cold, &[log, cold], &present), 70);
+        assert_eq!(hidden.known.lock().hidden_in(cold, &[log, cold], &tables), 70);
     }
 }

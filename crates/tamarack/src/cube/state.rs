@@ -61,6 +61,16 @@ impl ReadState {
         tables.chain(sealed).chain(self.unregistered.iter().map(|handle| handle.name()))
     }
 
+    /// Whether holding it keeps `file`.
+    pub fn holds(&self, file: FileName) -> bool {
+        let listed = match file {
+            FileName::Segment(id) => self.version.segments().get(id).is_some(),
+            FileName::Table(id) => self.version.tables().any(|(_, table)| table.id == id),
+            _ => false,
+        };
+        listed || self.unregistered.iter().any(|handle| handle.name() == file)
+    }
+
     /// Bytes of log whose operations are in memtables, where `log_bytes` were written since the cube was opened.
     pub fn unflushed_log_bytes(&self, log_bytes: u64) -> u64 {
         self.replayed_log_bytes + log_bytes.saturating_sub(self.flushed_log_bytes)
