@@ -86,7 +86,7 @@ fn a_load_is_written_hardly_more_than_once() {
         let options = Options {
             memtable_bytes: 256 << 10,
             table_bytes_max: 256 << 10,
-            level_bytes_base: 512 << 10,
+            level_bytes_base: 128 << 10,
             ..Options::default()
         };
         let db = Db::open(directory.path(), options).unwrap();

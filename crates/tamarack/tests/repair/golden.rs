@@ -12,7 +12,7 @@ use crate::common::garbage::walk;
 use crate::common::time::unwatched;
 use crate::common::{Random, tiny_without_gc};
 
-pub const KEYS: usize = 160;
+pub const KEYS: usize = 280;
 
 /// The database on a disk, and what it holds.
 pub struct Golden {
