@@ -4,6 +4,8 @@ import pytest
 
 PRELUDE = """
     import os, signal, sys, threading, time, tamarack
+    # Whoever runs the tests in the background may ignore interruptions, and programs inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     path = sys.argv[1]
     def child(work):
         pid = os.fork()
