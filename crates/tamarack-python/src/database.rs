@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tamarack::{CheckLevel, GcGoal, RepairOptions};
@@ -195,10 +194,7 @@ impl Database {
     }
 
     fn __delitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !self.view.contains(key)? {
-            return Err(PyKeyError::new_err(key.clone().unbind()));
-        }
-        self.view.delete(key, None)
+        self.view.delete_item(key)
     }
 
     /// Sets all keys of a mapping, or of an iterable of pairs, in one atomic batch.

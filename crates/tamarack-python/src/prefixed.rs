@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -108,10 +107,7 @@ impl PrefixedDatabase {
     }
 
     fn __delitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !self.view.contains(key)? {
-            return Err(PyKeyError::new_err(key.clone().unbind()));
-        }
-        self.view.delete(key, None)
+        self.view.delete_item(key)
     }
 
     /// Sets all keys of a mapping, or of an iterable of pairs, in one atomic batch.

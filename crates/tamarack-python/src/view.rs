@@ -179,6 +179,17 @@ impl View {
         self.shared.run(py, |db| db.put_with(&key, &value, &writing))
     }
 
+    /// Removes `key`, which must be there.
+    ///
+    /// # Errors
+    /// `KeyError`; those of [`delete`](Self::delete).
+    pub fn delete_item(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !self.contains(key)? {
+            return Err(PyKeyError::new_err(key.clone().unbind()));
+        }
+        self.delete(key, None)
+    }
+
     /// Removes `key`.
     pub fn delete(&self, key: &Bound<'_, PyAny>, sync: Option<bool>) -> PyResult<()> {
         let py = key.py();

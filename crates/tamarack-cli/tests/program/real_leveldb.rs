@@ -67,6 +67,8 @@ fn some_thousand_entries_are_equal() {
     compare(60_000);
 }
 
+/// The same at the size at which LevelDB has several levels. Ordinary runs should not write half a gigabyte, so this is run by
+/// hand: after a change of the reader.
 #[test]
 #[ignore = "writes half a gigabyte, half a minute: cargo test -p tamarack-cli --test program -- --ignored --nocapture million"]
 fn a_million_entries_are_equal() {

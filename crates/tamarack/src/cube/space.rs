@@ -215,7 +215,7 @@ impl Cube {
     ///
     /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
     /// hidden by a table as long as a table points to it. By segment the difference would be mostly what sampling missed;
-    /// in all it is true within few hundredths of what is hidden.
+    /// in all, such errors cancel each other for the most part.
     fn live_in_tables(&self, version: &Version) -> u64 {
         let estimates = self.hidden.known.lock();
         let hidden: u64 = estimates.of(version).map(|(_, hidden)| hidden.pointers).sum();

@@ -3,8 +3,8 @@
 //! Five kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
 //! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
-//! values out of segments that are mostly dead, and *removing* lets go of these. One sealing and one flushing job run at a time, and as many
-//! compactions and collections as do not touch each other. Every change of memtables,
+//! values out of segments that are mostly dead, and *removing* lets go of these. One sealing and one flushing job run
+//! at a time, and as many compactions and collections as do not touch each other. Every change of memtables,
 //! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
