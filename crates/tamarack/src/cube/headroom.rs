@@ -7,8 +7,8 @@
 //! to data before the head-room is whole again, so that one deletion after another finds space, whatever is tried in
 //! between. Nothing is set aside on the disk: other programs can still take all there is.
 //!
-//! A job that copies promises how much it will write before it begins, and nobody else counts on that space. Who finds
-//! no room waits for jobs that run, because they may make some.
+//! A job that copies promises how much it will write before it begins, and nobody else counts on that space; what it has
+//! written is on the disk, and promised no more. Who finds no room waits for jobs that run, because they may make some.
 //!
 //! Called by whoever clears an obstacle for the log, and by jobs before they begin. No lock is held.
 
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::Cube;
 use crate::base::error::{Error, Result};
-use crate::base::sync::{AtomicU64, Ordering};
+use crate::base::sync::{Arc, AtomicU64, Mutex, Ordering};
 
 /// What space is wanted for; what makes more space comes later here and leaves less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,35 +40,64 @@ const SIZE_PER_HEADROOM: u64 = 8;
 /// ... and at most so many full segments, so that a quarter is enough to collect one.
 const SEGMENTS_MAX: u64 = 8;
 
-/// The head-room of one cube.
+/// The head-room of one cube. Lock rank: a leaf.
 #[derive(Debug, Default)]
 pub struct Headroom {
-    /// Bytes that running jobs may write yet.
-    promised: AtomicU64,
+    jobs: Mutex<Vec<Arc<Filling>>>,
+}
+
+/// What a job fills.
+#[derive(Debug)]
+struct Filling {
+    promised: u64,
+    written: Arc<AtomicU64>,
 }
 
 /// Space that a job may fill, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Promise<'a> {
     headroom: &'a Headroom,
-    bytes: u64,
+    filling: Arc<Filling>,
+}
+
+impl Promise<'_> {
+    /// Bytes that the job has written; it counts them here.
+    pub fn written(&self) -> &Arc<AtomicU64> {
+        &self.filling.written
+    }
 }
 
 impl Drop for Promise<'_> {
     fn drop(&mut self) {
-        self.headroom.promised.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.headroom.jobs.lock().retain(|job| !Arc::ptr_eq(job, &self.filling));
     }
 }
 
+/// What running jobs fill, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Filled {
+    /// What they may write yet.
+    pub promised: u64,
+    /// What they have written, to files that no version mentions before they have ended.
+    pub written: u64,
+}
+
 impl Headroom {
-    /// Bytes that running jobs may write, or have written and not finished.
-    pub fn promised(&self) -> u64 {
-        self.promised.load(Ordering::Relaxed)
+    /// What running jobs fill.
+    pub fn filled(&self) -> Filled {
+        self.jobs.lock().iter().fold(Filled::default(), |sum, job| {
+            let written = job.written.load(Ordering::Relaxed);
+            Filled {
+                promised: sum.promised + job.promised.saturating_sub(written),
+                written: sum.written + written,
+            }
+        })
     }
 
     fn promise(&self, bytes: u64) -> Promise<'_> {
-        self.promised.fetch_add(bytes, Ordering::Relaxed);
-        Promise { headroom: self, bytes }
+        let filling = Arc::new(Filling { promised: bytes, written: Arc::default() });
+        self.jobs.lock().push(Arc::clone(&filling));
+        Promise { headroom: self, filling }
     }
 }
 
@@ -171,7 +200,7 @@ impl Cube {
         let reserved = self.options.reserved_bytes.unwrap_or_else(by_size);
         let memtables = state.frozen.iter().map(|frozen| &frozen.memtable).chain([&state.active]);
         let unflushed = memtables.map(|memtable| memtable.memory_bytes() as u64).sum();
-        Some(Room { free, promised: self.headroom.promised(), reserved, unflushed })
+        Some(Room { free, promised: self.headroom.filled().promised, reserved, unflushed })
     }
 }
 
@@ -187,6 +216,20 @@ fn no_room(what: &str, bytes: u64, claim: Claim, room: &Room) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_job_has_written_is_promised_no_more() {
+        let headroom = Headroom::default();
+        let (first, second) = (headroom.promise(100), headroom.promise(10));
+        first.written().fetch_add(30, Ordering::Relaxed);
+        assert_eq!(headroom.filled(), Filled { promised: 80, written: 30 });
+        second.written().fetch_add(15, Ordering::Relaxed);
+        assert_eq!(headroom.filled(), Filled { promised: 70, written: 45 }, "it was an estimate");
+        drop(second);
+        assert_eq!(headroom.filled(), Filled { promised: 70, written: 30 });
+        drop(first);
+        assert_eq!(headroom.filled(), Filled::default());
+    }
 
     #[test]
     fn what_makes_more_space_leaves_less() {

@@ -53,7 +53,7 @@ use durability::Durability;
 use events::Events;
 use headroom::Headroom;
 use health::Health;
-use maintain::Maintenance;
+use maintain::{Maintenance, Removal};
 use order::CommitOrder;
 use publish::Publisher;
 use readers::Readers;
@@ -89,6 +89,7 @@ pub struct Cube {
     collector: Collector,
     hidden: Hidden,
     spare: Spare,
+    removal: Removal,
     workers: Arc<WorkerPool>,
     blocks: Arc<BlockCache>,
     /// Threads for reads that are done together, started by the first of them.

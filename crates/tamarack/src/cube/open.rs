@@ -5,7 +5,7 @@ use super::durability::Durability;
 use super::events::Events;
 use super::headroom::Headroom;
 use super::health::Health;
-use super::maintain::{Maintenance, Seal, watch};
+use super::maintain::{Maintenance, Removal, RemoverSlot, Seal, watch};
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::replay::{Refilled, Replay};
@@ -75,7 +75,9 @@ impl Cube {
         }
         let keys = KeyOrder::new(Arc::clone(&options.comparator));
         let health = Arc::new(Health::default());
-        let observer = Observer { reader: Arc::default(), health: Arc::clone(&health) };
+        let health_of_files = Arc::clone(&health);
+        let observer =
+            Observer { reader: Arc::default(), cube: RemoverSlot::default(), health: health_of_files };
         let index = open_index(&env, directory, &keys, &options, &shared, observer.clone(), exists)?;
         let reader = Arc::new(SegmentReader::new(
             Arc::clone(&env.fs),
@@ -103,6 +105,7 @@ impl Cube {
             recovered,
             begin,
         });
+        observer.cube.store(Some(Arc::new(cube.this.clone())));
         if cube.options.paranoid_checks {
             cube.check_everything()?;
         }
@@ -149,6 +152,7 @@ impl Cube {
             headroom: Headroom::default(),
             leases: Leases::default(),
             spare: Spare::default(),
+            removal: Removal::default(),
             snapshots: Arc::new(Snapshots::default()),
             readers: Arc::default(),
             workers: shared.workers,
@@ -175,6 +179,7 @@ impl Cube {
         let (segment, tail, ticket) = self.order.close();
         let seals = self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);
+        self.index.files().remove_doomed();
         if self.options.read_only {
             return Ok(());
         }
@@ -273,6 +278,8 @@ fn check_existence(directory: &Path, exists: bool, options: &Options) -> Result<
 struct Observer {
     /// Set once the reader is there; nothing is removed before.
     reader: Arc<ArcSwapOption<SegmentReader>>,
+    /// Set once the cube is there.
+    cube: RemoverSlot,
     health: Arc<Health>,
 }
 
@@ -281,6 +288,11 @@ impl FileObserver for Observer {
         if let (FileName::Segment(id), Some(reader)) = (file, &*self.reader.load()) {
             reader.forget(id);
         }
+    }
+
+    fn doomed(&self) -> bool {
+        let cube = self.cube.load().as_ref().and_then(|cube| cube.upgrade());
+        cube.is_some_and(|cube| cube.start_removal())
     }
 
     fn failed(&self, error: Error) {

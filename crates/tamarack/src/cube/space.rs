@@ -8,7 +8,7 @@
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::Cube;
 use super::state::ReadState;
@@ -26,10 +26,14 @@ use crate::vlog::format::RECORD_HEADER_BYTES;
 const SLACK_SEGMENTS: u64 = 16;
 /// Parts of the slack by which shares of it are told.
 const SLACK_PARTS: u64 = 32;
-/// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied ...
+/// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied.
 const COLLECTED_FROM_PARTS: u64 = 15;
-/// ... and those it may take before writers should hardly write.
-const GARBAGE_PARTS: u64 = 28;
+/// Parts from which garbage counts as debt, and those that it may take before writers should hardly write ...
+const GARBAGE_PARTS: (u64, u64) = (COLLECTED_FROM_PARTS, 28);
+/// ... the same for all that is on disk ...
+const TAKEN_PARTS: (u64, u64) = (19, SLACK_PARTS);
+/// ... and for that with what jobs will write.
+const COMMITTED_PARTS: (u64, u64) = (28, SLACK_PARTS);
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,8 +48,10 @@ pub struct Space {
     pub leaving: u64,
     /// Files that no reader holds: they are being removed.
     pub removing: u64,
-    /// Space that is reserved for the log and not used yet, or promised to jobs that write copies.
+    /// Space that is reserved for the log and not used yet, or in files that jobs are writing.
     pub reserved: u64,
+    /// What those jobs may write yet; not on disk.
+    pub promised: u64,
     /// What the limit allows: while used bytes stay below, nothing needs to be done.
     pub goal: u64,
     /// The slack beyond the goal.
@@ -72,17 +78,23 @@ impl Space {
         self.disk.saturating_sub(self.reserved + self.leaving + self.removing)
     }
 
-    /// How far collections are behind, from 0 to 1: then writers should hardly write. The worse of garbage, beyond what
-    /// is collected at all, and of all space but what only waits for readers: slower writers would not free that.
+    /// How far collections are behind, from 0 to 1: then writers should hardly write. The worst of garbage, of all space but
+    /// what only waits for readers, and of that with what jobs will write yet.
     pub fn debt(&self) -> f64 {
         let part = self.slack / SLACK_PARTS;
-        let share = |bytes: u64, to: u64| {
-            let beyond = bytes.saturating_sub(self.goal + COLLECTED_FROM_PARTS * part);
-            beyond as f64 / ((to - COLLECTED_FROM_PARTS) * part).max(1) as f64
+        let share = |bytes: u64, parts: (u64, u64)| {
+            let beyond = bytes.saturating_sub(self.goal + parts.0 * part);
+            beyond as f64 / ((parts.1 - parts.0) * part).max(1) as f64
         };
-        let garbage = share(self.used(), GARBAGE_PARTS);
         let taken = self.disk.saturating_sub(self.leaving);
-        garbage.max(share(taken, SLACK_PARTS))
+        share(self.used(), GARBAGE_PARTS)
+            .max(share(taken, TAKEN_PARTS))
+            .max(share(taken + self.promised, COMMITTED_PARTS))
+    }
+
+    /// Whether a job may write so many bytes, as far as the bound goes.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.disk.saturating_sub(self.leaving) + self.promised + bytes <= self.goal + self.slack
     }
 
     /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
@@ -192,22 +204,32 @@ impl Cube {
         let unflushed = state.unflushed_log_bytes(self.order.log_bytes());
         let hidden_by_memtables = (unflushed as f64 * self.hidden.known.lock().per_log_byte) as u64;
         let live = (self.live_in_tables(version) + unflushed).saturating_sub(hidden_by_memtables);
+        self.taken_now(Space {
+            live,
+            hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
+            goal: (live as f64 * self.options.max_space_amplification) as u64,
+            slack: self.slack(),
+            ..Space::default()
+        })
+    }
+
+    /// The same as `space`, seen a moment ago, with what is taken by now.
+    pub(super) fn taken_now(&self, space: Space) -> Space {
+        let state = self.current.load();
         let files = self.index.files();
         let (going, leaving) = (files.leaving(), files.leaving_bytes());
         let removing =
             going.values().sum::<u64>().saturating_sub(self.readers.held_bytes(&going)).min(leaving);
-        let promised = self.headroom.promised();
+        let filled = self.headroom.filled();
         let active = self.order.active_segment();
         let unused = active.map_or(0, |(segment, end)| segment.allocated().saturating_sub(end));
         Space {
-            disk: self.disk_bytes(&state) + leaving + promised,
-            reserved: unused + self.spare.bytes() + promised,
-            live,
-            hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
+            disk: self.disk_bytes(&state) + leaving + filled.written,
+            reserved: unused + self.spare.bytes() + filled.written,
+            promised: filled.promised,
             leaving: leaving - removing,
             removing,
-            goal: (live as f64 * self.options.max_space_amplification) as u64,
-            slack: self.slack(),
+            ..space
         }
     }
 
@@ -304,15 +326,14 @@ impl Cube {
         };
         drop(version);
         self.estimate_tables(&missing);
-        self.forget_old_estimates();
     }
 
-    /// Forgets estimates of tables that are not there any more.
-    fn forget_old_estimates(&self) {
+    /// Forgets the estimates of tables that are gone, and what is noted of segments that are. Estimates of tables that are
+    /// about to come, of a flush that has not ended yet, stay.
+    pub(super) fn forget_estimates(&self, gone: impl Iterator<Item = TableId>) {
         let version = self.index.version();
-        let present: HashSet<_> = version.tables().map(|(_, table)| table.id).collect();
         let mut estimates = self.hidden.known.lock();
-        estimates.tables.retain(|id, _| present.contains(id));
+        gone.for_each(|id| drop(estimates.tables.remove(&id)));
         estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
     }
 
@@ -351,10 +372,15 @@ mod tests {
         let debt = |disk, reserved| space(disk, reserved).debt();
         assert_eq!([debt(280, 0), debt(345, 0), debt(410, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
-            [debt(280, 20), debt(365, 100), debt(450, 200)],
+            [debt(320, 60), debt(385, 150), debt(450, 200)],
             [0.0, 0.5, 1.0],
             "all space may take more"
         );
+        let promised = |promised| Space { promised, ..space(410, 150) };
+        assert!(promised(0).debt() < 0.7, "jobs write nothing more");
+        assert!((promised(40).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
+        assert!(promised(30).has_room(10) && !promised(30).has_room(11));
+        assert!(Space { leaving: 20, ..promised(30) }.has_room(30), "readers keep what they hold");
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(
             (Space { removing: 170, ..space(450, 0) }.debt() - 1.0).abs() < f64::EPSILON,

@@ -1,9 +1,9 @@
 //! The next segment of the log, made ready in the background.
 //!
 //! Creating a file, reserving its space and faulting in its first pages wait for the file system's journal, which
-//! the sealing of the segment before keeps busy. So once a log has filled one segment, the segment after the next
-//! roll is prepared while the present one fills, and beginning it is a matter of memory. A spare that is not used
-//! is removed when the cube is closed; one that a crash leaves behind has no header, and is removed by recovery.
+//! the sealing of the segment before keeps busy. So once a log has filled one segment, the next is prepared when the last space of the present one
+//! has been reserved, and beginning it is a matter of memory. A spare that is not used is removed when the cube is
+//! closed; one that a crash leaves behind has no header, and is removed by recovery.
 //!
 //! Lock rank: `state` is a leaf; no I/O is done under it.
 
@@ -15,7 +15,7 @@ use crate::base::ids::SegmentId;
 use crate::base::sync::{Condvar, Mutex};
 use crate::env::Fs;
 use crate::env::pool::Priority;
-use crate::vlog::segment::{PreparedSegment, SegmentSize};
+use crate::vlog::segment::{PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
 
 /// The spare of one cube.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl Spare {
     /// Bytes of disk that it takes.
     pub fn bytes(&self) -> u64 {
         match &*self.state.lock() {
-            State::Ready(_, spare) => spare.capacity(),
+            State::Ready(_, spare) => spare.reserved(),
             State::None | State::Preparing => 0,
         }
     }
@@ -121,7 +121,8 @@ impl Cube {
     fn make_spare(&self, id: SegmentId) -> Option<(SegmentId, PreparedSegment)> {
         let capacity = self.options.segment_bytes_max;
         let path = self.reader.path(id);
-        let reserve = self.room_for(&path, capacity, capacity, Claim::Data).ok()?;
+        let step = RESERVE_STEP_MAX.min(capacity);
+        let reserve = self.room_for(&path, step, step, Claim::Data).ok()?;
         let size = SegmentSize { capacity, reserve };
         let spare = PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?;
         // Pages that cannot be faulted in ahead are faulted in by the writers.

@@ -6,12 +6,12 @@ use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 use super::state::Frozen;
 use crate::base::error::Result;
-use crate::base::ids::SegmentId;
+use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::reader::OpenSegment;
-use crate::vlog::segment::{PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, SegmentSize};
+use crate::vlog::segment::{PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize};
 
 /// A memtable with less than this part of its room left is frozen.
 const ROOM_WORTH_USING: usize = 32;
@@ -30,6 +30,7 @@ impl Cube {
                 let least = end.saturating_sub(segment.allocated());
                 let best = if least == 0 { 0 } else { segment.next_step() };
                 segment.reserve(self.wait_for_room(segment.shared().path(), best, least, claim)?)?;
+                self.prepare_next(&segment);
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(_) => unreachable!("the writer itself does its plain write"),
@@ -104,8 +105,16 @@ impl Cube {
         if let Some(full) = &turn.full {
             self.maintenance.add_seal(Seal::new(Arc::clone(full), turn.tail.offset, turn.last_ticket));
             self.schedule();
-            self.prepare_spare(SegmentId(turn.id.0 + 1));
         }
+        self.prepare_next(&segment);
         Ok(Cleared::Segment(segment, turn.claim))
+    }
+
+    /// Has the segment behind `active` made ready once the last of its space is reserved, unless it is the first.
+    fn prepare_next(&self, active: &Segment) {
+        let header = active.header();
+        if active.allocated() == active.capacity() && header.predecessor != LogPosition::default() {
+            self.prepare_spare(SegmentId(header.id.0 + 1));
+        }
     }
 }

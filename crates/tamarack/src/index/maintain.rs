@@ -3,11 +3,11 @@
 use crate::base::error::Result;
 use crate::base::ids::Sequence;
 use crate::base::segment::Relocate;
-use crate::base::sync::{Arc, AtomicBool, Mutex};
+use crate::base::sync::{Arc, Mutex};
 
 use super::compact::{
     CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, InProgress, ManualCompaction,
-    ManualStep, RunAll, Ticket, pick,
+    ManualStep, RunAll, Signals, Ticket, pick,
 };
 use super::flush::flush;
 use super::memtable::Memtable;
@@ -106,12 +106,12 @@ impl Index {
     /// this drops, see [`lookup`](Self::lookup).
     ///
     /// # Errors
-    /// `Closed` if `cancelled` was set; whatever reading and writing tables ends with. Outputs are removed.
+    /// `Closed` if it was cancelled; whatever reading and writing tables ends with. Outputs are removed.
     pub fn run(
         &self,
         compaction: &Compaction,
         snapshots: &[Sequence],
-        cancelled: &Arc<AtomicBool>,
+        signals: &Signals,
         relocate: &Arc<dyn Relocate>,
         parts_max: usize,
         run_all: RunAll<'_>,
@@ -119,7 +119,7 @@ impl Index {
         let job = CompactionJob {
             plan: compaction.plan.clone(),
             snapshots: snapshots.to_vec(),
-            cancelled: cancelled.clone(),
+            signals: signals.clone(),
             tables: self.tables.clone(),
             destination: self.destination.clone(),
             relocate: relocate.clone(),

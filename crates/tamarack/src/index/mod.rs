@@ -36,6 +36,7 @@ pub mod testing;
 mod tests;
 
 pub use collect::{Collection, Reference};
+pub use compact::Signals;
 pub use hidden::Estimate;
 pub use hidden_among::Pointing;
 pub use maintain::{Compaction, ManualTurn};

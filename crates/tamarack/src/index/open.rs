@@ -70,6 +70,10 @@ impl FileObserver for Forgetting {
         self.next.removing(file);
     }
 
+    fn doomed(&self) -> bool {
+        self.next.doomed()
+    }
+
     fn failed(&self, error: Error) {
         self.next.failed(error);
     }

@@ -118,14 +118,15 @@ impl Output {
         self.open.as_ref().map_or(0, |open| open.builder.estimated_file_bytes())
     }
 
-    /// Finishes the open table, if there is one. The next entry starts another.
-    pub fn cut(&mut self) -> Result<()> {
-        if let Some(OpenTable { builder, held, handle }) = self.open.take() {
-            // Until the table is whole, leaving this function early must remove its file.
-            let summary = builder.finish().inspect_err(|_| handle.mark_obsolete(0))?;
-            self.finished.push(Arc::new(table_meta(summary, held, handle)));
-        }
-        Ok(())
+    /// Finishes the open table, if there is one, and returns how long it is. The next entry starts another.
+    pub fn cut(&mut self) -> Result<u64> {
+        let Some(OpenTable { builder, held, handle }) = self.open.take() else { return Ok(0) };
+        // Until the table is whole, leaving this function early must remove its file.
+        let summary = builder.finish().inspect_err(|_| handle.mark_obsolete(0))?;
+        let table = table_meta(summary, held, handle);
+        let bytes = table.file_bytes;
+        self.finished.push(Arc::new(table));
+        Ok(bytes)
     }
 
     /// Finishes the open table and hands over all tables, whose files are no longer removed.

@@ -117,12 +117,17 @@ impl PreparedSegment {
         self.size.capacity
     }
 
+    /// Bytes of it that are reserved.
+    pub fn reserved(&self) -> u64 {
+        self.size.reserve.min(self.size.capacity)
+    }
+
     /// Takes the page faults of the first `len` bytes.
     ///
     /// # Errors
     /// `Io`; the segment works all the same.
     pub fn prefault(&self, len: u64) -> Result<()> {
-        let len = len.min(self.size.reserve).min(self.size.capacity);
+        let len = len.min(self.reserved());
         match &self.mapping {
             Some(mapping) => {
                 mapping.prefault(0, len).map_err(|error| Error::io("fault in pages of", &self.path, error))
@@ -136,8 +141,8 @@ impl PreparedSegment {
     /// # Errors
     /// `Io`, `NoSpace` from a plain write; the file stays behind without a header.
     pub fn begin(self, header: SegmentHeader) -> Result<Segment> {
+        let allocated = self.reserved();
         let Self { path, file, mapping, size } = self;
-        let allocated = size.reserve.min(size.capacity);
         let name_durable = AtomicBool::new(false);
         let segment = Segment {
             shared: Arc::new(SegmentFile { header, path, file, name_durable }),

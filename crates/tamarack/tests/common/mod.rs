@@ -116,7 +116,7 @@ pub fn fast_directory() -> tempfile::TempDir {
 /// More than all tests together have in such directories at a time. Containers often have 64 MiB, which some fill alone.
 const FAST_DIRECTORY_BYTES: u64 = 1 << 30;
 
-/// Copies the files of `from` into `to`, which is made anew.
+/// Copies the files of `from` into `to`, which is made anew. What is removed meanwhile may be missing.
 pub fn copy_directory(from: &Path, to: &Path) {
     if to.exists() {
         std::fs::remove_dir_all(to).unwrap();
@@ -124,7 +124,10 @@ pub fn copy_directory(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        match std::fs::copy(entry.path(), to.join(entry.file_name())) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            copied => drop(copied.unwrap()),
+        }
     }
 }
 

@@ -192,6 +192,7 @@ fn snapshots_and_iterators_keep_their_moment_and_then_let_the_space_go() {
     let with_iterators = (db.stats().disk_bytes, segment_bytes(&place.path()));
     assert!(db.stats().leaving_bytes > 0);
     drop(iterators);
+    db.wait_idle().unwrap();
     let without = (db.stats().disk_bytes, segment_bytes(&place.path()));
     assert_eq!(db.stats().leaving_bytes, 0);
     assert!(without.0 < with_iterators.0 && without.1 < with_iterators.1, "{without:?}, {with_iterators:?}");

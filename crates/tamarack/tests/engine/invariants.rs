@@ -144,6 +144,7 @@ fn a_dead_segment_stays_while_it_can_be_reached() {
     }
     assert_eq!(count, 1000);
     drop(old);
+    db.wait_idle().unwrap();
     assert!(!first.exists(), "nobody can reach it any more");
     let image = tempfile::tempdir().unwrap();
     for path in files(directory.path(), "") {

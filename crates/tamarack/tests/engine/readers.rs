@@ -87,8 +87,10 @@ fn what_iterators_keep_is_counted_for_each_and_alone() {
     drop(first);
     assert_eq!(held(&db), [(old, both), (new, alone)]);
     drop(second);
+    db.wait_idle().unwrap();
     assert_eq!((held(&db), db.stats().leaving_bytes), (vec![(new, new)], new));
     drop(third);
+    db.wait_idle().unwrap();
     assert_eq!((held(&db), db.stats().leaving_bytes), (vec![], 0));
     assert_holds(&db, &model, "all readers are gone");
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::Cube;
-use super::super::headroom::Claim;
+use super::super::headroom::{Claim, Promise};
 use super::super::space::Content;
 use super::batch::{Batch, Survivor};
 use super::pace::PACE_BYTES;
@@ -37,16 +37,6 @@ pub struct Prepared {
     pub dead: Vec<(SegmentId, DeadRanges)>,
 }
 
-/// What holds the files of victims that were collected. The last holder's drop removes them, which takes milliseconds for
-/// each file where the file system tells the device of every block that it gives back.
-#[must_use = "what is dead by now is dropped after they are"]
-#[derive(Debug, Default)]
-#[expect(dead_code, reason = "they are there to be dropped")]
-pub struct Remains {
-    held: Vec<SegmentEntry>,
-    victims: Vec<Victim>,
-}
-
 impl Cube {
     /// Every segment of `version` that may be collected now.
     pub(in super::super) fn collection_candidates(&self, version: &Version) -> Vec<Candidate> {
@@ -69,11 +59,11 @@ impl Cube {
     }
 
     /// Collects what is most worth it of the segments of which at most `live_share_max` is alive; `None` if there
-    /// is no such segment. The space is there once the remains are dropped. Blocks on the device.
+    /// is no such segment. The space is there once the victims are removed, in the background. Blocks on the device.
     ///
     /// # Errors
     /// `NoSpace`, `Io`, `Corruption`; `Closed` if it was cancelled. Nothing has changed then.
-    pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<(GcReport, Remains)>> {
+    pub(in super::super) fn collect(&self, live_share_max: f64) -> Result<Option<GcReport>> {
         let output_bytes_max = self.collection_bytes_max();
         let mut estimates = HashMap::new();
         let collection = self.index.begin_collection(|version, collecting| {
@@ -92,24 +82,27 @@ impl Cube {
             error
         });
         let done = done.and_then(|Prepared { victims, dead }| {
-            let _promise = self.promise("a collection", progress.live_bytes(), Claim::Collection)?;
+            let promise = self.promise("a collection", progress.live_bytes(), Claim::Collection)?;
             let mut done = self.give_back(&collection, dead)?;
             // The files stay until every lease has the relocation tables in them.
             let copied = |entry: &&SegmentEntry| victims.iter().any(|victim| victim.meta.id == entry.meta.id);
-            let held = collection.victims().iter().filter(copied).cloned().collect();
+            let held: Vec<_> = collection.victims().iter().filter(copied).cloned().collect();
             if !victims.is_empty() {
-                done.add(&self.copy_and_install(collection, &victims, &snapshots, &mut progress)?);
+                done.add(&self.copy_and_install(
+                    collection,
+                    &victims,
+                    &snapshots,
+                    &promise,
+                    &mut progress,
+                )?);
             }
-            Ok((done, Remains { held, victims }))
+            drop(held);
+            Ok(done)
         });
-        let (done, remains) = match done {
-            Ok((done, remains)) => (Ok(done), remains),
-            Err(error) => (Err(error), Remains::default()),
-        };
         let done = done.inspect(|done| self.count_collection(done));
         progress.end(&done);
         self.punch_holes(true);
-        done.map(|done| Some((done, remains)))
+        done.map(Some)
     }
 
     /// What is to become of the first victims of `collection`, as many as fit into `output_bytes_max`, or one. They were
@@ -160,6 +153,7 @@ impl Cube {
         collection: Collection,
         victims: &[Victim],
         snapshots: &[Sequence],
+        promise: &Promise<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<GcReport> {
         let metas = || victims.iter().map(|victim| &victim.meta);
@@ -187,6 +181,7 @@ impl Cube {
             collection: &collection,
             snapshots,
             victims,
+            promise,
             progress,
             moved: vec![Vec::new(); victims.len()],
             range: None,
@@ -268,6 +263,7 @@ struct Copier<'a, 'cube> {
     collection: &'a Collection,
     snapshots: &'a [Sequence],
     victims: &'a [Victim],
+    promise: &'a Promise<'a>,
     progress: &'a mut Progress<'cube>,
     /// By victim, where its records were and are.
     moved: Vec<Vec<(u32, u32)>>,
@@ -301,7 +297,7 @@ impl Copier<'_, '_> {
         for survivor in &survivors {
             self.cube.check_not_cancelled()?;
             if unpaid >= PACE_BYTES {
-                self.cube.keep_pace(std::mem::take(&mut unpaid));
+                self.account(std::mem::take(&mut unpaid));
             }
             let victim = &self.victims[survivor.victim as usize];
             let record = victim.referenced[survivor.record as usize];
@@ -320,11 +316,18 @@ impl Copier<'_, '_> {
             self.progress.advance(1);
             unpaid += record_len(key.len(), u64::from(survivor.stored_len));
         }
-        self.cube.keep_pace(unpaid);
+        self.account(unpaid);
         self.note_range(&survivors, batch);
         batch.survivors = survivors;
         batch.clear();
         Ok(())
+    }
+
+    /// Another `bytes` have been copied: they take space, and time if there is a pace to keep.
+    fn account(&self, bytes: u64) {
+        self.promise.written().fetch_add(bytes, Ordering::Relaxed);
+        self.cube.follow_space();
+        self.cube.keep_pace(bytes);
     }
 
     fn note_range(&mut self, sorted: &[Survivor], batch: &Batch) {

@@ -58,7 +58,6 @@ mod survivors;
 pub use crate::base::gc::GcReport;
 pub use choose::choose;
 pub use collector::Collector;
-pub use job::Remains;
 pub use progress::CollectionStats;
 pub use request::GcGoal;
 

@@ -1,7 +1,7 @@
 //! When collections run in the background.
 
 use super::super::Cube;
-use super::super::collect::{GcReport, Remains, choose};
+use super::super::collect::{GcReport, choose};
 use super::super::space::{Demand, Space};
 use super::State;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -34,7 +34,11 @@ impl Cube {
         }
         let jobs_max = if space.debt() > 0.3 { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
-        if space.is_over_goal(demand) && state.collecting < jobs_max && self.is_worth_collecting(share) {
+        // Who is about to make room is waited for.
+        let soon = state.collecting > 0 || space.removing > 0;
+        let fits = !soon || space.has_room(self.options.segment_bytes_max);
+        let wanted = space.is_over_goal(demand) && state.collecting < jobs_max && fits;
+        if wanted && self.is_worth_collecting(share) {
             state.collecting += 1;
             let end = |state: &mut State| state.collecting -= 1;
             this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
@@ -50,39 +54,14 @@ impl Cube {
     }
 
     fn collection_job(&self, live_share_max: f64) {
-        let (done, remains) = match self.collect(live_share_max) {
-            Ok(done) => (Ok(()), done.map(|(_, remains)| remains)),
-            Err(error) => (Err(error), None),
-        };
+        let done = self.collect(live_share_max).and_then(|_| self.drop_dead_segments());
         let stopped = self.note_failed_collection(done);
         self.end_job(|state| {
             state.collecting -= 1;
-            state.stop_collecting(stopped);
-            if let Some(remains) = remains {
-                self.start_removal(state, remains);
+            if let Some(error) = stopped {
+                state.collection_stopped.get_or_insert(error);
             }
         });
-    }
-
-    /// Removes the files of a collection's victims, and what is dead besides, in a job of its own: the next collection need
-    /// not wait for it.
-    fn start_removal(&self, state: &mut State, remains: Remains) {
-        // Without a cube nobody waits for it either.
-        let Some(this) = self.this.upgrade() else { return };
-        state.removing += 1;
-        this.start(
-            state,
-            Priority::High,
-            |state| state.removing -= 1,
-            move |cube| {
-                drop(remains);
-                let stopped = cube.note_failed_collection(cube.drop_dead_segments());
-                cube.end_job(|state| {
-                    state.removing -= 1;
-                    state.stop_collecting(stopped);
-                });
-            },
-        );
     }
 
     /// Warns of a failure; returns it if no collection can do better.
@@ -105,12 +84,11 @@ impl Cube {
         state.requested += 1;
         drop(state);
         let collect = || {
-            let Some((done, remains)) = self.collect(live_share_max)? else { return Ok(None) };
-            drop(remains);
+            let Some(done) = self.collect(live_share_max)? else { return Ok(None) };
             self.drop_dead_segments()?;
             Ok(Some(done))
         };
-        self.run_here(|state| state.requested -= 1, collect)
+        self.removing_here(|| self.run_here(|state| state.requested -= 1, collect))
     }
 
     /// Bytes of log that a memtable may stand for before it is flushed.

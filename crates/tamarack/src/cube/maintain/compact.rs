@@ -5,7 +5,7 @@ use super::super::headroom::Claim;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Ordering};
-use crate::index::{Compaction, ManualTurn};
+use crate::index::{Compaction, ManualTurn, Signals};
 use crate::vlog::lease::Lease;
 
 impl Cube {
@@ -25,21 +25,28 @@ impl Cube {
 
     fn compact(&self, compaction: Compaction, lease: Arc<Lease>) -> Result<()> {
         let bytes = compaction.output_bytes_max();
-        let _promise = self.promise("a compaction", bytes, Claim::Compaction)?;
+        let promise = self.promise("a compaction", bytes, Claim::Compaction)?;
         let snapshots = self.snapshots.list();
         let parts = self.options.background_threads;
-        let cancelled = &self.maintenance.cancelled;
+        let signals = Signals {
+            cancelled: Arc::clone(&self.maintenance.cancelled),
+            written: Arc::clone(promise.written()),
+        };
         let run_all = |jobs| self.workers.run_all(jobs);
         let relocate: Arc<dyn Relocate> = lease;
-        let (edit, done) = self.index.run(&compaction, &snapshots, cancelled, &relocate, parts, &run_all)?;
+        let (edit, done) = self.index.run(&compaction, &snapshots, &signals, &relocate, parts, &run_all)?;
         // Before they are there, so that it is never forgotten what the inputs hide.
         self.estimate_tables(&edit.add_tables);
+        let stays = |id| edit.add_tables.iter().any(|(_, table)| table.id == id);
+        let gone: Vec<_> = edit.drop_tables.iter().map(|&(_, id)| id).filter(|&id| !stays(id)).collect();
         self.index.install(edit)?;
+        drop(promise);
         drop(compaction);
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
         self.current.install(|| self.index.version());
+        self.forget_estimates(gone.into_iter());
         self.estimate_missing();
         self.drop_dead_segments()
     }

@@ -118,7 +118,11 @@ impl Cube {
             ..VersionEdit::default()
         };
         let log_bytes = self.current.peek().unflushed_log_bytes(newest.log_bytes);
-        self.index.install(edit).inspect_err(|_| restore(sealed))?;
+        let made: Vec<_> = edit.add_tables.iter().map(|(_, table)| table.id).collect();
+        self.index.install(edit).inspect_err(|_| {
+            restore(sealed);
+            self.forget_estimates(made.into_iter());
+        })?;
         self.current.install(|| self.index.version());
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);

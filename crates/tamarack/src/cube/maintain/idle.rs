@@ -130,7 +130,7 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         state.idle = true;
         self.schedule_in(&mut state, &space);
-        let busy = state.is_busy();
+        let busy = self.is_busy(&state);
         drop(state);
         if busy {
             return;

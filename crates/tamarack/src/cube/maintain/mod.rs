@@ -1,11 +1,12 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Five kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! Four kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
-//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
-//! values out of segments that are mostly dead, and *removing* lets go of these. One sealing and one flushing job run
-//! at a time, and as many compactions and collections as do not touch each other. Every change of memtables,
-//! segments or tables ends with [`Cube::schedule`], which starts what has become possible.
+//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, and *collecting* copies live
+//! values out of segments that are mostly dead. One sealing and one flushing job run at a time, and as many compactions
+//! and collections as do not touch each other. Every change of memtables, segments or tables ends with
+//! [`Cube::schedule`], which starts what has become possible. What has become superfluous by all that is removed by
+//! [`removal`].
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
 //! one to ask starts them again. Any other failure there poisons the cube. A compaction that fails stops compaction:
@@ -17,8 +18,10 @@ mod collect;
 mod compact;
 mod flush;
 mod idle;
+mod removal;
 
 pub use idle::watch;
+pub use removal::{Removal, RemoverSlot};
 
 use idle::Lookout;
 
@@ -71,8 +74,6 @@ struct State {
     flushing: bool,
     compacting: usize,
     collecting: usize,
-    /// Jobs that remove what collections have left.
-    removing: usize,
     /// Collections on their callers' threads.
     requested: usize,
     /// How many jobs have ended.
@@ -85,6 +86,8 @@ struct State {
     seals: VecDeque<Seal>,
     /// Sealed segments that no manifest edit has named yet.
     sealed: Vec<SegmentMeta>,
+    /// The space when jobs were last scheduled.
+    space: Space,
     /// Why flushing stopped, until somebody starts it again.
     stopped: Option<Error>,
     /// Why compaction stopped, until the cube is opened again.
@@ -132,6 +135,11 @@ impl Maintenance {
         self.state.lock().sealed.clone()
     }
 
+    /// Whether a close has begun.
+    pub fn is_ending(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// Wakes everybody who waits for background work, to look at the cube's health.
     pub fn wake_all(&self) {
         drop(self.state.lock());
@@ -148,6 +156,7 @@ impl Cube {
 
     fn schedule_in(&self, state: &mut MutexGuard<'_, State>, space: &Space) {
         let Some(this) = self.this.upgrade() else { return };
+        state.space = *space;
         if state.closing || self.health.is_poisoned() || self.options.read_only {
             return;
         }
@@ -174,6 +183,17 @@ impl Cube {
             self.start_compaction(&this, state, LEVEL_DUE_EARLY_PERMILLE);
         }
         self.order.limit_memtable_log(self.memtable_log_max(space));
+        self.slow_writers(state, space);
+    }
+
+    /// Sets how much writers are slowed down to what space is there by now, while a job fills some.
+    pub(super) fn follow_space(&self) {
+        let seen = self.maintenance.state.lock().space;
+        let space = self.taken_now(seen);
+        self.slow_writers(&self.maintenance.state.lock(), &space);
+    }
+
+    fn slow_writers(&self, state: &State, space: &Space) {
         // Who wants no collections gets no bound, and is not slowed down for its sake.
         let bounded = self.options.gc != GcPolicy::Off && state.gc_pauses == 0;
         let garbage = if bounded { space.debt() } else { 0.0 };
@@ -245,7 +265,7 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         let (before, begin) = (state.ended, self.env.clock.monotonic());
         while state.ended == before {
-            if state.closing || self.health.is_poisoned() || !state.is_busy() {
+            if state.closing || self.health.is_poisoned() || !self.is_busy(&state) {
                 return false;
             }
             self.maintenance.changed.wait(&mut state);
@@ -305,7 +325,7 @@ impl Cube {
             if let Some(error) = stopped.or(state.collection_stopped.as_ref()) {
                 return Err(error.clone());
             }
-            if !state.is_busy() {
+            if !self.is_busy(&state) {
                 let done = state.seals.is_empty() && self.current.peek().frozen.is_empty();
                 if done || self.options.read_only {
                     drop(state);
@@ -328,7 +348,7 @@ impl Cube {
         self.maintenance.lookout.end();
         let mut state = self.maintenance.state.lock();
         state.closing = true;
-        while state.is_busy() || state.requested > 0 {
+        while self.is_busy(&state) || state.requested > 0 {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();
@@ -362,10 +382,15 @@ impl Cube {
     }
 
     /// Ends a job that panicked: nobody knows what it left undone.
-    fn end_panicked(&self, end: fn(&mut State), said: &str) {
+    fn end_panicked(&self, end: impl FnOnce(&mut State), said: &str) {
         self.poison(&Error::invalid_argument(format!("a panic in background work: {said}")));
         end(&mut self.maintenance.state.lock());
         self.maintenance.changed.notify_all();
+    }
+
+    /// Whether anything is under way.
+    fn is_busy(&self, state: &State) -> bool {
+        state.is_busy() || self.is_removing()
     }
 
     /// What a failed job means for the cube. Returns whether the job may be tried again on request.
@@ -381,16 +406,8 @@ impl Cube {
 }
 
 impl State {
-    /// Collecting stops if there is a reason to.
-    fn stop_collecting(&mut self, reason: Option<Error>) {
-        if let Some(error) = reason {
-            self.collection_stopped.get_or_insert(error);
-        }
-    }
-
     fn is_busy(&self) -> bool {
-        let jobs = self.compacting + self.collecting + self.removing;
-        self.seal_queued || self.sealing || self.flushing || jobs > 0
+        self.seal_queued || self.sealing || self.flushing || self.compacting + self.collecting > 0
     }
 }
 

@@ -28,7 +28,7 @@ pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
 pub use picker::pick;
 pub use plan::CompactionPlan;
-pub use run::{CompactionJob, CompactionStats, RunAll};
+pub use run::{CompactionJob, CompactionStats, RunAll, Signals};
 
 /// How much larger the target of a level is than that of the level above it.
 const LEVEL_RATIO: u64 = 10;

@@ -9,7 +9,7 @@ use crate::base::keys::{EntryKind, seek_key, split_internal_key, trailer_kind, t
 use crate::base::names::FileName;
 use crate::base::pointer::{POINTER_BYTES, ValuePointer};
 use crate::base::segment::Relocate;
-use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
+use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::pool::Job;
 
 use super::super::cache::TableCache;
@@ -35,8 +35,8 @@ pub struct CompactionJob {
     /// The snapshots held when it begins, sorted. Every entry of the inputs must be visible to readers that come
     /// later.
     pub snapshots: Vec<Sequence>,
-    /// Set to end the job early.
-    pub cancelled: Arc<AtomicBool>,
+    /// Between it and whoever started it.
+    pub signals: Signals,
     /// Opens the inputs.
     pub tables: Arc<TableCache>,
     /// Where outputs go.
@@ -61,6 +61,21 @@ impl Present<'_> {
             Self::Same(payload) => payload,
             Self::Moved(pointer) => pointer,
         }
+    }
+}
+
+/// What a running compaction is told, and what it tells.
+#[derive(Debug, Clone, Default)]
+pub struct Signals {
+    /// Set to end it early.
+    pub cancelled: Arc<AtomicBool>,
+    /// Bytes of the tables that it has finished.
+    pub written: Arc<AtomicU64>,
+}
+
+impl Signals {
+    fn note_written(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -147,7 +162,7 @@ impl CompactionJob {
         Self {
             plan: self.plan.clone(),
             snapshots: self.snapshots.clone(),
-            cancelled: self.cancelled.clone(),
+            signals: self.signals.clone(),
             tables: self.tables.clone(),
             destination: self.destination.clone(),
             relocate: self.relocate.clone(),
@@ -169,7 +184,7 @@ impl CompactionJob {
         let mut overlap = Overlap::new(&self.plan, self.table_bytes_max);
         let mut stats = CompactionStats::default();
         while cursor.valid() {
-            if self.cancelled.load(Ordering::Relaxed) {
+            if self.signals.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::closed());
             }
             let key = user_key(cursor.key());
@@ -187,7 +202,7 @@ impl CompactionJob {
                     };
                     stats.kept += 1;
                     if may_cut && (output.open_bytes() >= self.table_bytes_max || overlap.is_too_much(key)) {
-                        output.cut()?;
+                        self.signals.note_written(output.cut()?);
                         overlap.restart();
                     }
                     output.add(cursor.key(), payload.bytes(), decider.held_for())?;
@@ -197,6 +212,7 @@ impl CompactionJob {
             }
             cursor.next()?;
         }
+        self.signals.note_written(output.cut()?);
         Ok((output.finish()?, stats))
     }
 

@@ -23,7 +23,8 @@ fn a_large_compaction_runs_in_parts() {
         parts.store(jobs.len(), Ordering::Relaxed);
         run_all(jobs);
     };
-    let ran = harness.index.run(&compaction, &[], &Arc::default(), &unmoved(), 3, &counting);
+    let signals = Signals::default();
+    let ran = harness.index.run(&compaction, &[], &signals, &unmoved(), 3, &counting);
     let (edit, stats) = ran.expect("nothing fails");
     harness.index.install(edit).expect("nothing fails");
     drop(compaction);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::error::ErrorKind;
 use crate::base::segment::{Relocate, SegmentMeta, SegmentMove};
-use crate::base::sync::AtomicBool;
+use crate::base::sync::Ordering;
 
 /// Every call of a compaction fails once.
 #[test]
@@ -37,9 +37,10 @@ fn a_cancelled_compaction_leaves_nothing_behind() {
     let harness = filled(100);
     let before = (harness.table_files(), harness.live_tables());
     let compaction = harness.index.pick(1000).expect("L0 is due");
-    let cancelled = Arc::new(AtomicBool::new(true));
+    let signals = Signals::default();
+    signals.cancelled.store(true, Ordering::Relaxed);
     let error =
-        harness.index.run(&compaction, &[], &cancelled, &unmoved(), 3, &run_all).expect_err("was cancelled");
+        harness.index.run(&compaction, &[], &signals, &unmoved(), 3, &run_all).expect_err("was cancelled");
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!((harness.table_files(), harness.live_tables()), before);
 }
@@ -97,7 +98,7 @@ fn an_entry_whose_record_was_left_behind_goes_only_if_it_is_hidden() {
             panic!("something to do")
         };
         let relocate: Arc<dyn Relocate> = Arc::new(LeftBehind);
-        let done = harness.index.run(&compaction, &[], &Arc::default(), &relocate, 3, &run_all);
+        let done = harness.index.run(&compaction, &[], &Signals::default(), &relocate, 3, &run_all);
         match done {
             Ok((_, stats)) => assert_eq!((hidden, stats.kept), (true, 2)),
             Err(error) => assert_eq!((hidden, error.kind()), (false, ErrorKind::Corruption), "{error}"),

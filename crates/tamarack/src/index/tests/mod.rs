@@ -96,7 +96,7 @@ impl Harness {
 
     fn run(&self, compaction: Compaction, snapshots: &[Sequence]) -> Result<CompactionStats> {
         let (edit, stats) =
-            self.index.run(&compaction, snapshots, &Arc::default(), &unmoved(), 3, &run_all)?;
+            self.index.run(&compaction, snapshots, &Signals::default(), &unmoved(), 3, &run_all)?;
         self.index.install(edit)?;
         Ok(stats)
     }

@@ -1,13 +1,13 @@
-//! Handles of the files that versions mention. A handle removes its file when it was marked obsolete *and*
-//! nobody holds it any more.
+//! Handles of the files that versions mention. A file is doomed when its handle was marked obsolete *and* nobody
+//! holds it any more.
 //!
-//! Owns: the decision when a table or segment file is unlinked. Never opens or reads one.
-//! I-06: every version (and through it every iterator, snapshot and checkpoint) holds the handles of the files
-//! it can reach, so the last of them to go is what unlinks. I-04: the mark is set only after the edit that drops
+//! Owns: the decision when a table or segment file is unlinked, and the list of those that wait for it. Never opens or
+//! reads one. I-06: every version (and through it every iterator, snapshot and checkpoint) holds the handles of the
+//! files it can reach, so the last of them to go is what dooms. I-04: the mark is set only after the edit that drops
 //! the file is durable. Of a file of which parts go, versions before and after the edit hold handles of their own; see
 //! [`holes`](super::holes). Called by the index when it installs an edit, and by whoever drops the last version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,11 @@ use super::holes::Holes;
 pub trait FileObserver: Send + Sync {
     /// `file` is about to be unlinked: whoever keeps it open should forget it.
     fn removing(&self, file: FileName);
+    /// A file was doomed. Returns whether [`Files::remove_doomed`] will be called soon; otherwise it is at once. Any lock
+    /// may be held.
+    fn doomed(&self) -> bool {
+        false
+    }
     /// A file could not be removed. It is removed when the cube is next opened; nothing else depends on it.
     fn failed(&self, error: Error);
 }
@@ -40,6 +45,8 @@ pub struct Files {
     leaving_bytes: AtomicU64,
     /// The same by file. Rank: innermost, as above.
     leaving: Mutex<HashMap<FileName, u64>>,
+    /// Those of them that nobody can reach. Rank: innermost, as above.
+    doomed: Mutex<VecDeque<FileName>>,
     /// Bytes of a block of the file system.
     block_bytes: u64,
     /// Parts of segments that nobody can reach.
@@ -67,6 +74,7 @@ impl Files {
             segments,
             leaving_bytes: AtomicU64::new(0),
             leaving: Mutex::default(),
+            doomed: Mutex::default(),
             block_bytes,
             holes: Holes::default(),
         })
@@ -89,6 +97,30 @@ impl Files {
         let path = name.path(&self.directory);
         if let Err(error) = self.fs.remove_file(&path) {
             self.observer.failed(Error::io("remove", &path, error));
+        }
+    }
+
+    /// Whether files wait to be removed.
+    pub fn has_doomed(&self) -> bool {
+        !self.doomed.lock().is_empty()
+    }
+
+    /// Removes the files that nobody can reach any more. Blocks on the device.
+    pub fn remove_doomed(&self) {
+        let next = || self.doomed.lock().pop_front();
+        while let Some(name) = next() {
+            self.remove(name);
+            if let Some(bytes) = self.leaving.lock().remove(&name) {
+                self.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// I-06: the last holder of `name` is gone.
+    fn doom(&self, name: FileName) {
+        self.doomed.lock().push_back(name);
+        if !self.observer.doomed() {
+            self.remove_doomed();
         }
     }
 
@@ -151,8 +183,6 @@ pub struct FileHandle {
     files: Arc<Files>,
     name: FileName,
     obsolete: AtomicBool,
-    /// Bytes of the file, known since it became obsolete.
-    bytes: AtomicU64,
     superseded: Mutex<Option<Superseded>>,
 }
 
@@ -169,13 +199,7 @@ struct Superseded {
 
 impl FileHandle {
     fn new(files: Arc<Files>, name: FileName) -> Self {
-        Self {
-            files,
-            name,
-            obsolete: AtomicBool::new(false),
-            bytes: AtomicU64::new(0),
-            superseded: Mutex::new(None),
-        }
+        Self { files, name, obsolete: AtomicBool::new(false), superseded: Mutex::new(None) }
     }
 
     /// The file's name.
@@ -188,7 +212,7 @@ impl FileHandle {
         self.name.path(&self.files.directory)
     }
 
-    /// Declares that the edit which drops the file, of `bytes`, is durable: the last holder's drop unlinks it.
+    /// Declares that the edit which drops the file, of `bytes`, is durable: the last holder's drop dooms it.
     pub fn mark_obsolete(&self, bytes: u64) {
         if !self.obsolete.swap(true, Ordering::AcqRel) {
             let unpunched = match self.name {
@@ -196,7 +220,6 @@ impl FileHandle {
                 _ => 0,
             };
             let bytes = bytes + unpunched;
-            self.bytes.store(bytes, Ordering::Relaxed);
             self.files.leaving_bytes.fetch_add(bytes, Ordering::Relaxed);
             self.files.leaving.lock().insert(self.name, bytes);
         }
@@ -237,11 +260,8 @@ impl Drop for FileHandle {
                 segments.remove(&id);
             }
         }
-        // I-06: the last holder is gone, so nobody can reach the file.
         if obsolete {
-            self.files.remove(self.name);
-            self.files.leaving.lock().remove(&self.name);
-            self.files.leaving_bytes.fetch_sub(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.files.doom(self.name);
         }
     }
 }
@@ -308,6 +328,45 @@ mod tests {
         assert_eq!((files.leaving_bytes(), files.unpunched()), (40_000 - 8192, vec![]));
         drop(third);
         assert_eq!((files.leaving_bytes(), recorded.removed()), (0, vec!["000004.vlog".to_owned()]));
+    }
+
+    /// Has others remove files.
+    struct Later(RecordedFiles);
+
+    impl FileObserver for Later {
+        fn removing(&self, file: FileName) {
+            self.0.removing(file);
+        }
+
+        fn doomed(&self) -> bool {
+            true
+        }
+
+        fn failed(&self, error: Error) {
+            self.0.failed(error);
+        }
+    }
+
+    #[test]
+    fn doomed_files_wait_for_whoever_removes_them() {
+        let fs = MemoryFs::new();
+        let recorded = RecordedFiles::default();
+        let files = Files::new(fs.clone(), Path::new("cube"), Box::new(Later(recorded.clone())));
+        let [first, second] = [1, 2].map(|id| files.table(TableId(id)));
+        for handle in [&first, &second] {
+            fs.put(&handle.path(), b"table");
+            handle.mark_obsolete(5);
+        }
+        drop(first);
+        files.remove_doomed();
+        assert_eq!(recorded.removed(), ["000001.table"], "somebody holds the other");
+        drop(second);
+        assert_eq!(fs.names("cube"), ["000002.table"]);
+        assert!(files.has_doomed());
+        assert_eq!((files.leaving_bytes(), files.leaving().len()), (5, 1), "it takes space until then");
+        files.remove_doomed();
+        assert!(!files.has_doomed() && fs.names("cube").is_empty());
+        assert_eq!((files.leaving_bytes(), files.leaving().len()), (0, 0));
     }
 
     #[test]

@@ -1,0 +1,89 @@
+//! Removing files that nobody can reach any more.
+//!
+//! Whoever drops the last handle of an obsolete file *dooms* it: a writer, an iterator, a flush. Removing it takes
+//! milliseconds where the file system tells the device of every block that it gives back, so that is left to a job, one
+//! at a time. Once the cube is being closed no job begins any more: who dooms a file removes it, and the close what is left.
+//!
+//! A file may be doomed while any lock is held, so that only the queue of the workers is locked for it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
+
+use super::super::Cube;
+use crate::base::swap::ArcSwapOption;
+use crate::base::sync::{Arc, AtomicBool, Ordering};
+use crate::env::panic_message;
+use crate::env::pool::Priority;
+
+/// How whoever dooms a file finds the cube: files are there before it, and after.
+pub type RemoverSlot = Arc<ArcSwapOption<Weak<Cube>>>;
+
+/// The removal job of one cube.
+#[derive(Debug, Default)]
+pub struct Removal {
+    /// Whether it runs or waits for a worker.
+    under_way: AtomicBool,
+}
+
+impl Cube {
+    /// Whether a job removes files, or will soon; its end wakes whoever waits.
+    pub(super) fn is_removing(&self) -> bool {
+        let soon = || self.index.files().has_doomed() && !self.maintenance.is_ending();
+        self.removal.under_way.load(Ordering::Acquire) || soon()
+    }
+
+    /// Has the doomed files removed. Returns whether a job does it.
+    pub(in super::super) fn start_removal(&self) -> bool {
+        if self.removal.under_way.swap(true, Ordering::AcqRel) {
+            return true;
+        }
+        let submitted = !self.maintenance.is_ending()
+            && self.this.upgrade().is_some_and(|cube| {
+                self.workers.submit(Priority::High, Box::new(move || cube.removal_job()))
+            });
+        if !submitted {
+            self.removal.under_way.store(false, Ordering::Release);
+        }
+        submitted
+    }
+
+    /// Does `work` for a caller who asks for space: what it dooms is gone when this returns.
+    pub(super) fn removing_here<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _here = Here { cube: self, removes: !self.removal.under_way.swap(true, Ordering::AcqRel) };
+        work()
+    }
+
+    fn removal_job(&self) {
+        let files = self.index.files();
+        let end = || self.removal.under_way.store(false, Ordering::Release);
+        loop {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| files.remove_doomed())) {
+                return self.end_panicked(|_| end(), &panic_message(&*payload));
+            }
+            self.end_job(|_| end());
+            // Some may have been doomed before it ended, when nobody else began.
+            let more = files.has_doomed() && !self.maintenance.is_ending();
+            if !more || self.removal.under_way.swap(true, Ordering::AcqRel) {
+                return;
+            }
+        }
+    }
+}
+
+/// A caller who removes what is doomed when this is dropped, or waits for the job that does.
+struct Here<'a> {
+    cube: &'a Cube,
+    removes: bool,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        if self.removes {
+            return self.cube.removal_job();
+        }
+        let mut state = self.cube.maintenance.state.lock();
+        while self.cube.is_removing() {
+            self.cube.maintenance.changed.wait(&mut state);
+        }
+    }
+}
