@@ -2,25 +2,31 @@
 //!
 //! An iterator holds the memtables and tables it began with, so its view never changes and nothing it can reach
 //! is removed. It walks over index entries in *windows*: the first steps take one entry each; once the caller has
-//! gone on in one direction for a few steps the window doubles, from 2 entries to 64, within a byte budget; and
-//! the values of a window are fetched together (WiscKey, section 3.2). Only a call of `value` fetches: a caller
-//! that looks at keys alone causes no reads of the log.
+//! gone on in one direction for a few steps each window has twice as many as the one before. The values of a window are
+//! fetched together (WiscKey, section 3.2), and only a call of `value` makes that happen: a caller that looks at keys
+//! alone causes no reads of the log. While most values are asked for windows grow up to a budget of bytes, and the next
+//! windows are read by other threads while the caller is busy with the present one.
 
 use std::collections::VecDeque;
 
 use super::Cube;
+use super::entries::Entries;
 use super::readers::HeldState;
-use super::visible::{Entry, Payload, VisibleCursor};
-use crate::base::error::Result;
+use super::visible::VisibleCursor;
+use super::window::{Shown, Source, Window};
+use crate::base::error::{Error, Result};
 use crate::base::sync::Arc;
-use crate::vlog::fetch::Wanted;
 
 /// Steps in one direction before values are read ahead.
 const STEPS_BEFORE_AHEAD: u32 = 2;
-/// Entries of the largest window.
-const WINDOW_ENTRIES_MAX: usize = 64;
-/// Bytes of values that a window may hold: the next entry that would go beyond ends it.
-const WINDOW_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Entries of the largest window of a caller that asks for few values.
+const WINDOW_ENTRIES_FEW: usize = 64;
+/// Entries of the largest window of one that asks for most: what small values are bounded by.
+const WINDOW_ENTRIES_MAX: usize = 16 * 1024;
+/// Bytes of values that a window may hold: the entry that goes beyond ends it.
+const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
+/// Windows that are read while the caller is busy with the one before them: while one is waited for, another is under way.
+const WINDOWS_AHEAD: usize = 2;
 
 /// The direction of the present window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,62 +35,79 @@ enum Direction {
     Backward,
 }
 
-/// One entry of the window.
+/// What the cursor has behind the windows.
 #[derive(Debug)]
-struct Item {
-    entry: Entry,
-    value: Option<Result<Vec<u8>>>,
+enum Beyond {
+    Unknown,
+    Nothing,
+    /// An error, told to the caller when it gets there.
+    Failure(Error),
 }
 
 /// A walk over a range.
 pub struct CubeIter {
-    cube: Arc<Cube>,
-    /// Keeps every memtable, table and segment that the entries come from.
-    state: HeldState,
+    /// The present entry is one of this window's.
+    window: Window,
+    /// Those behind it, in the order of the direction. None is empty.
+    ahead: VecDeque<Window>,
+    at: usize,
     cursor: VisibleCursor,
-    verify: bool,
     direction: Direction,
-    /// The present entry and those read ahead in its direction.
-    window: VecDeque<Item>,
+    beyond: Beyond,
     window_entries: usize,
     steps: u32,
-    /// Whether the cursor has given the last entry in this direction.
-    exhausted: bool,
+    /// Calls of `value` in this window.
+    asked: usize,
+    /// Windows and buffers for values that are not in use.
+    spare_windows: Vec<Window>,
+    spare_buffers: Vec<Vec<u8>>,
+    /// The value of the entry in this place of the window, if it was stored by a codec.
+    unpacked: (Option<usize>, Vec<u8>),
+    verify: bool,
+    /// Keeps every memtable, table and segment that the entries come from.
+    state: HeldState,
+    cube: Arc<Cube>,
 }
 
 impl CubeIter {
     pub(super) fn new(cube: Arc<Cube>, state: HeldState, cursor: VisibleCursor, verify: bool) -> Self {
         Self {
-            cube,
-            state,
+            window: Window::default(),
+            ahead: VecDeque::new(),
+            at: 0,
             cursor,
-            verify,
             direction: Direction::Forward,
-            window: VecDeque::new(),
+            beyond: Beyond::Nothing,
             window_entries: 1,
             steps: 0,
-            exhausted: true,
+            asked: 0,
+            spare_windows: Vec::new(),
+            spare_buffers: Vec::new(),
+            unpacked: (None, Vec::new()),
+            verify,
+            state,
+            cube,
         }
     }
 
     /// Whether it stands on an entry.
     pub fn valid(&self) -> bool {
-        !self.window.is_empty()
+        self.at < self.window.len()
     }
 
     /// Goes to the first entry at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.place(Direction::Forward, |cursor| cursor.first_from(Some(key)))
+        self.place(Direction::Forward, |cursor, out| cursor.first_from(Some(key), out))
     }
 
     /// Goes to the first entry.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.place(Direction::Forward, |cursor| cursor.first_from(None))
+        self.place(Direction::Forward, |cursor, out| cursor.first_from(None, out))
     }
 
     /// Goes to the last entry.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.place(Direction::Backward, |cursor| cursor.last_before(None))
+        self.place(Direction::Backward, |cursor, out| cursor.last_before(None, out))
     }
 
     /// Goes to the next entry; only while valid.
@@ -99,21 +122,28 @@ impl CubeIter {
 
     /// The present key; only while valid.
     pub fn key(&self) -> &[u8] {
-        &self.window.front().expect("an iterator has a key only while it is valid").entry.key
+        self.window.key(self.at)
     }
 
     /// The present value; only while valid. May read from the device.
     pub fn value(&mut self) -> Result<&[u8]> {
-        let front = self.window.front().expect("an iterator has a value only while it is valid");
-        if matches!(front.entry.payload, Payload::Pointer(_)) && front.value.is_none() {
-            self.fetch();
+        self.asked += 1;
+        if self.window.is_unread(self.at) {
+            let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
+            self.window.begin(self.at, &source, &mut self.spare_buffers, false);
         }
-        let front = self.window.front().expect("fetching removes nothing");
-        match (&front.entry.payload, &front.value) {
-            (Payload::Inline(value), _) => Ok(value),
-            (Payload::Pointer(_), Some(Ok(value))) => Ok(value),
-            (Payload::Pointer(_), Some(Err(error))) => Err(error.clone()),
-            (Payload::Pointer(_), None) => unreachable!("fetched above"),
+        self.window.finish(&mut self.spare_buffers);
+        match self.window.value(self.at)? {
+            Shown::Plain(value) => Ok(value),
+            Shown::Packed(pointer, codec, stored) => {
+                let (place, value) = &mut self.unpacked;
+                if *place != Some(self.at) {
+                    *place = None;
+                    self.cube.reader.unpack(pointer, codec, stored, value)?;
+                    *place = Some(self.at);
+                }
+                Ok(value)
+            }
         }
     }
 
@@ -121,82 +151,113 @@ impl CubeIter {
     fn place(
         &mut self,
         direction: Direction,
-        seek: impl FnOnce(&mut VisibleCursor) -> Result<Option<Entry>>,
+        seek: impl FnOnce(&mut VisibleCursor, &mut Entries<'_>) -> Result<bool>,
     ) -> Result<()> {
-        self.window.clear();
+        for mut window in self.ahead.drain(..) {
+            window.clear(&mut self.spare_buffers);
+            self.spare_windows.push(window);
+        }
+        self.enter_empty();
         self.direction = direction;
         self.steps = 0;
         self.window_entries = 1;
-        self.exhausted = true;
-        let first = seek(&mut self.cursor)?;
-        self.exhausted = first.is_none();
-        self.window.extend(first.map(|entry| Item { entry, value: None }));
+        self.beyond = Beyond::Nothing;
+        if seek(&mut self.cursor, &mut self.window.entries())? {
+            self.beyond = Beyond::Unknown;
+        }
         Ok(())
+    }
+
+    /// Stands nowhere.
+    fn enter_empty(&mut self) {
+        self.window.clear(&mut self.spare_buffers);
+        self.at = 0;
+        self.asked = 0;
+        self.unpacked.0 = None;
     }
 
     fn step(&mut self, direction: Direction) -> Result<()> {
         if direction != self.direction {
             return self.turn(direction);
         }
-        self.window.pop_front();
+        self.at += 1;
         self.steps = self.steps.saturating_add(1);
-        if self.window.is_empty() && !self.exhausted {
-            if self.steps > STEPS_BEFORE_AHEAD {
-                self.window_entries = (self.window_entries * 2).min(WINDOW_ENTRIES_MAX);
-            }
-            self.fill().inspect_err(|_| {
-                self.window.clear();
-                self.exhausted = true;
-            })?;
-        }
-        Ok(())
+        if self.at < self.window.len() { Ok(()) } else { self.next_window() }
     }
 
     /// Goes on in the other direction: what was read ahead is on the wrong side.
     fn turn(&mut self, direction: Direction) -> Result<()> {
-        let key = std::mem::take(&mut self.window.front_mut().expect("only while valid").entry.key);
+        let key = self.key().to_vec();
         match direction {
-            Direction::Backward => self.place(direction, |cursor| cursor.last_before(Some(&key))),
+            Direction::Backward => self.place(direction, |cursor, out| cursor.last_before(Some(&key), out)),
             Direction::Forward => {
-                self.place(direction, |cursor| cursor.first_from(Some(&key)))?;
+                self.place(direction, |cursor, out| cursor.first_from(Some(&key), out))?;
                 self.step(direction)
             }
         }
     }
 
-    /// Reads the next window of entries.
-    fn fill(&mut self) -> Result<()> {
-        let mut bytes = 0;
-        while self.window.len() < self.window_entries && bytes < WINDOW_BYTES_MAX {
-            let entry = match self.direction {
-                Direction::Forward => self.cursor.next_entry()?,
-                Direction::Backward => self.cursor.previous_entry()?,
-            };
-            let Some(entry) = entry else {
-                self.exhausted = true;
-                return Ok(());
-            };
-            bytes += match &entry.payload {
-                Payload::Inline(value) => value.len() as u64,
-                Payload::Pointer(pointer) => u64::from(pointer.stored_len),
-            };
-            self.window.push_back(Item { entry, value: None });
+    /// Goes to the first entry behind the window.
+    fn next_window(&mut self) -> Result<()> {
+        let asks_for_most = self.asked * 2 >= self.window.len();
+        if self.steps > STEPS_BEFORE_AHEAD {
+            let largest = if asks_for_most { WINDOW_ENTRIES_MAX } else { WINDOW_ENTRIES_FEW };
+            self.window_entries = (self.window_entries * 2).min(largest);
+        }
+        self.enter_empty();
+        if let Some(next) = self.ahead.pop_front() {
+            self.spare_windows.push(std::mem::replace(&mut self.window, next));
+        } else {
+            let mut window = std::mem::take(&mut self.window);
+            self.fill(&mut window);
+            self.window = window;
+        }
+        if self.window.len() == 0 {
+            let beyond = std::mem::replace(&mut self.beyond, Beyond::Nothing);
+            return if let Beyond::Failure(error) = beyond { Err(error) } else { Ok(()) };
+        }
+        if asks_for_most && self.window_entries > WINDOW_ENTRIES_FEW {
+            self.read_ahead();
         }
         Ok(())
     }
 
-    /// Fetches every value of the window.
-    fn fetch(&mut self) {
-        let mut wanted = Vec::with_capacity(self.window.len());
-        for (place, item) in self.window.iter_mut().enumerate() {
-            let Payload::Pointer(pointer) = item.entry.payload else { continue };
-            match self.cube.present_place(&self.state.version, pointer) {
-                Ok(pointer) => wanted.push(Wanted::new(place, pointer, &item.entry.key)),
-                Err(error) => item.value = Some(Err(error)),
+    /// Has the values of this window and the next ones read.
+    fn read_ahead(&mut self) {
+        while self.ahead.len() < WINDOWS_AHEAD && matches!(self.beyond, Beyond::Unknown) {
+            let mut window = self.spare_windows.pop().unwrap_or_default();
+            self.fill(&mut window);
+            if window.len() == 0 {
+                self.spare_windows.push(window);
+                break;
+            }
+            self.ahead.push_back(window);
+        }
+        let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
+        for window in std::iter::once(&mut self.window).chain(&mut self.ahead) {
+            // Values too large for the budget are read one by one, when they are asked for.
+            if !window.is_begun() && window.value_bytes() <= 2 * WINDOW_BYTES_MAX {
+                window.begin(0, &source, &mut self.spare_buffers, true);
             }
         }
-        for want in self.cube.fetch(wanted, self.verify) {
-            self.window[want.place].value = Some(want.value);
+    }
+
+    /// Reads the next entries into `window`, which is empty.
+    fn fill(&mut self, window: &mut Window) {
+        let mut out = window.entries();
+        while matches!(self.beyond, Beyond::Unknown)
+            && out.len() < self.window_entries
+            && out.value_bytes() < WINDOW_BYTES_MAX
+        {
+            let added = match self.direction {
+                Direction::Forward => self.cursor.next_entry(&mut out),
+                Direction::Backward => self.cursor.previous_entry(&mut out),
+            };
+            match added {
+                Ok(true) => {}
+                Ok(false) => self.beyond = Beyond::Nothing,
+                Err(error) => self.beyond = Beyond::Failure(error),
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
-//! reader holds, `read` looks keys up, `visible` and `iter` walk, `readers` lists who holds what. Background: `maintain` seals segments, flushes
+//! reader holds, `read` looks keys up, `visible`, `entries`, `window`
+//! and `iter` walk, `reading` brings values, `readers` lists who holds what. Background: `maintain` seals segments, flushes
 //! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies; `repair` saves what is left of a damaged cube;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
 
@@ -11,6 +12,7 @@ pub mod checkpoint;
 pub mod collect;
 mod commit;
 mod durability;
+mod entries;
 mod events;
 mod headroom;
 mod health;
@@ -21,6 +23,7 @@ mod order;
 mod publish;
 pub mod read;
 pub mod readers;
+mod reading;
 pub mod repair;
 mod replay;
 pub mod snapshot;
@@ -31,6 +34,7 @@ pub mod stats;
 mod throttle;
 mod turn;
 mod visible;
+mod window;
 
 use std::path::PathBuf;
 use std::sync::Weak;

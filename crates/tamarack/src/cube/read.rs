@@ -21,7 +21,7 @@ use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
 use crate::index::version::Version;
-use crate::vlog::fetch::{Wanted, fetch};
+use crate::vlog::fetch::{Fetched, FetchedValue, Wanted};
 use crate::vlog::format::record_len;
 
 /// How a read is done.
@@ -79,7 +79,7 @@ impl Cube {
         let (state, sequence) = self.moment(settings);
         let state = Guard::into_inner(state);
         let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
-        let mut wanted = Vec::new();
+        let (mut wanted, mut wanted_keys) = (Vec::new(), Vec::new());
         for (place, key) in keys.iter().enumerate() {
             let mut value = Vec::new();
             let found = self.find(&state, key, sequence, settings.fill_cache, &mut value);
@@ -88,13 +88,24 @@ impl Cube {
                 Found::Inline => Ok(Some(value)),
                 Found::Pointer(pointer) => {
                     let pointer = self.present_place(&state.version, pointer)?;
-                    wanted.push(Wanted::new(place, pointer, key));
+                    let start = wanted_keys.len();
+                    wanted_keys.extend_from_slice(key);
+                    wanted.push(Wanted { place, pointer, key: start..wanted_keys.len() });
                     Ok(None)
                 }
             }));
         }
-        for want in self.fetch(wanted, settings.verify) {
-            results[want.place] = want.value.map(Some);
+        if wanted.is_empty() {
+            return results;
+        }
+        let reading = self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), false);
+        for Fetched { bytes, found, failed } in reading.finish().0 {
+            for FetchedValue { place, pointer, stored } in found {
+                let mut value = Vec::with_capacity(stored.range.len());
+                let unpacked = self.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
+                results[place] = unpacked.map(|()| Some(value));
+            }
+            failed.into_iter().for_each(|(place, error)| results[place] = Err(error));
         }
         results
     }
@@ -168,11 +179,6 @@ impl Cube {
         };
         let found = format!("a part of the range {} to {}, which was given back", range.start, range.end);
         Err(Error::corruption(&self.reader.path(pointer.segment), start, "a record", found))
-    }
-
-    /// Fetches values in parallel.
-    pub(super) fn fetch(&self, wanted: Vec<Wanted>, verify: bool) -> Vec<Wanted> {
-        fetch(&self.reader, wanted, verify, READ_WAYS, |jobs| self.read_pool().run_all(jobs))
     }
 
     /// What a read looks into, and the moment that it sees.

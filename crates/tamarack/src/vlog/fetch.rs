@@ -1,12 +1,15 @@
 //! Reads many values at once: sorted by place, neighbours joined into one read, reads done in parallel.
 //!
 //! An SSD serves scattered reads well only if many are under way (WiscKey, section 3.2 and figure 3). Scans and
-//! multi-gets collect what they want and hand it over here. [`plan`] is pure; how work runs in parallel is the
-//! caller's business.
+//! multi-gets collect what they want and hand it over here. The reads are dealt into *shares*; whoever has a thread takes
+//! one after the other, and the values of a share stay in the one buffer that they were read into. [`plan`] is pure;
+//! which threads there are is the caller's business.
+
+use std::ops::Range;
 
 use super::format::record_len;
-use super::reader::SegmentReader;
-use crate::base::error::Result;
+use super::reader::{OpenSegment, SegmentReader, StoredValue};
+use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
@@ -14,129 +17,261 @@ use crate::env::pool::Job;
 
 /// A gap of at most this many bytes between two records is read along rather than skipped.
 const GAP_BYTES_MAX: u64 = 16 * 1024;
-/// One read fetches at most this many bytes, unless a single record is larger.
-const RUN_BYTES_MAX: u64 = 1024 * 1024;
+/// One read fetches at most this many bytes, unless a single record is larger: little enough that what was read is still
+/// in the processor's cache when it is checked, enough that the device reads in sequence.
+const RUN_BYTES_MAX: u64 = 256 * 1024;
 
-/// One value wanted, and what became of it.
-#[derive(Debug)]
+/// One value wanted.
+#[derive(Debug, Clone)]
 pub struct Wanted {
     /// Whatever the caller knows it by.
     pub place: usize,
     /// Where it lies.
     pub pointer: ValuePointer,
-    /// The key it was written under.
-    pub key: Vec<u8>,
-    /// The value, once fetched.
-    pub value: Result<Vec<u8>>,
+    /// Where, among the caller's keys, the one is that it was written under.
+    pub key: Range<usize>,
 }
 
 impl Wanted {
-    /// A value to fetch.
-    pub fn new(place: usize, pointer: ValuePointer, key: &[u8]) -> Self {
-        Self { place, pointer, key: key.to_vec(), value: Ok(Vec::new()) }
-    }
-
-    fn end(&self) -> u64 {
-        u64::from(self.pointer.offset) + record_len(self.key.len(), u64::from(self.pointer.stored_len))
+    fn record_len(&self) -> u64 {
+        record_len(self.key.len(), u64::from(self.pointer.stored_len))
     }
 }
 
 /// Records that one read fetches, in the order of their place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Run {
     segment: SegmentId,
     start: u64,
     end: u64,
-    members: Vec<Wanted>,
+    members: Range<usize>,
+    /// Whether the records have gaps between them and do not overlap: then their values can move together.
+    has_gaps: bool,
 }
 
-/// Groups `wanted` into reads.
-fn plan(mut wanted: Vec<Wanted>) -> Vec<Run> {
-    wanted.sort_unstable_by_key(|want| want.pointer);
+/// Groups `wanted`, sorted by place, into reads.
+fn plan(wanted: &[Wanted]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for want in wanted {
-        let (segment, start, end) = (want.pointer.segment, u64::from(want.pointer.offset), want.end());
+    let mut overlap = false;
+    for (at, want) in wanted.iter().enumerate() {
+        let (segment, start) = (want.pointer.segment, u64::from(want.pointer.offset));
+        let end = start + want.record_len();
         match runs.last_mut() {
             Some(run)
                 if run.segment == segment
                     && start <= run.end + GAP_BYTES_MAX
                     && end.max(run.end) - run.start <= RUN_BYTES_MAX =>
             {
+                overlap |= start < run.end;
+                run.has_gaps = !overlap && (run.has_gaps || start > run.end);
                 run.end = run.end.max(end);
-                run.members.push(want);
+                run.members.end = at + 1;
             }
-            _ => runs.push(Run { segment, start, end, members: vec![want] }),
+            _ => {
+                overlap = false;
+                runs.push(Run { segment, start, end, members: at..at + 1, has_gaps: false });
+            }
         }
     }
     runs
 }
 
-/// What the jobs of one fetch share.
-#[derive(Debug, Default)]
-struct Shared {
-    waiting: Mutex<Vec<Run>>,
-    done: Mutex<Vec<Wanted>>,
-}
-
-/// Fetches every value of `wanted`, in up to `ways` jobs that are given to `run_all`, which returns when all have
-/// run. The values come back in no particular order, each with its own outcome: one bad record spoils no other.
-pub fn fetch(
-    reader: &Arc<SegmentReader>,
-    wanted: Vec<Wanted>,
+/// Values to be read, and what has become of them.
+#[derive(Debug)]
+pub struct Fetch {
+    reader: Arc<SegmentReader>,
+    keys: Arc<Vec<u8>>,
     verify: bool,
-    ways: usize,
-    run_all: impl FnOnce(Vec<Job>),
-) -> Vec<Wanted> {
-    let runs = plan(wanted);
-    let ways = ways.min(runs.len());
-    if ways <= 1 {
-        return runs.into_iter().flat_map(|run| read_run(reader, run, verify)).collect();
-    }
-    let shared = Arc::new(Shared { waiting: Mutex::new(runs), done: Mutex::default() });
-    let jobs = (0..ways)
-        .map(|_| {
-            let (reader, shared) = (Arc::clone(reader), Arc::clone(&shared));
-            Box::new(move || {
-                loop {
-                    let Some(run) = shared.waiting.lock().pop() else { return };
-                    let members = read_run(&reader, run, verify);
-                    shared.done.lock().extend(members);
-                }
-            }) as Job
-        })
-        .collect();
-    run_all(jobs);
-    let mut done = shared.done.lock();
-    std::mem::take(&mut *done)
+    wanted: Vec<Wanted>,
+    runs: Vec<Run>,
+    runs_of_share: usize,
+    progress: Mutex<Progress>,
 }
 
-fn read_run(reader: &SegmentReader, mut run: Run, verify: bool) -> Vec<Wanted> {
-    if run.members.len() > 1 && read_joined(reader, &mut run, verify).is_ok() {
-        return run.members;
-    }
-    // A member by itself; or the joined read failed, and each member is to have its own outcome.
-    for want in &mut run.members {
-        let mut value = Vec::new();
-        want.value = reader.read(want.pointer, &want.key, verify, &mut value).map(|()| value);
-    }
-    run.members
+#[derive(Debug)]
+struct Progress {
+    /// The first run that nobody has begun.
+    next: usize,
+    /// Memory for the values of the next shares.
+    buffers: Vec<Vec<u8>>,
+    done: Vec<Fetched>,
 }
 
-fn read_joined(reader: &SegmentReader, run: &mut Run, verify: bool) -> Result<()> {
-    let segment = reader.segment(run.segment)?;
-    let mut bytes = vec![0; usize::try_from(run.end - run.start).expect("runs are bounded")];
-    reader.read_bytes(&segment, run.start, &mut bytes)?;
-    for want in &mut run.members {
-        let record = &bytes[(u64::from(want.pointer.offset) - run.start) as usize..];
-        let mut value = Vec::new();
-        let whole = reader.extract(&segment, want.pointer, &want.key, verify, record, &mut value);
-        want.value = match whole {
-            Ok(Some(())) => Ok(value),
-            Ok(None) => reader.read(want.pointer, &want.key, verify, &mut value).map(|()| value),
-            Err(error) => Err(error),
+/// A value that was read and checked.
+#[derive(Debug)]
+pub struct FetchedValue {
+    /// What the caller knows it by.
+    pub place: usize,
+    /// Where its record is.
+    pub pointer: ValuePointer,
+    /// Where it lies in the bytes of its share.
+    pub stored: StoredValue,
+}
+
+/// The values of a share.
+#[derive(Debug, Default)]
+pub struct Fetched {
+    /// Where they are.
+    pub bytes: Vec<u8>,
+    /// Those that were read.
+    pub found: Vec<FetchedValue>,
+    /// Those that were not, by what the caller knows them by: one bad record spoils no other.
+    pub failed: Vec<(usize, Error)>,
+}
+
+impl Fetch {
+    /// All of `wanted`, whose keys are among `keys`, to be read in up to `ways` shares, into `buffers` as far as there are any.
+    pub fn new(
+        reader: &Arc<SegmentReader>,
+        keys: Arc<Vec<u8>>,
+        mut wanted: Vec<Wanted>,
+        verify: bool,
+        ways: usize,
+        buffers: Vec<Vec<u8>>,
+    ) -> Self {
+        wanted.sort_unstable_by_key(|want| want.pointer);
+        let runs = plan(&wanted);
+        let runs_of_share = runs.len().div_ceil(ways).max(1);
+        let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
+        Self { reader: Arc::clone(reader), keys, verify, wanted, runs, runs_of_share, progress }
+    }
+
+    /// How many threads could do something.
+    pub fn shares(&self) -> usize {
+        self.runs.len().div_ceil(self.runs_of_share)
+    }
+
+    /// As many jobs as there are shares. Any of them does whatever nobody has begun.
+    pub fn jobs(self: &Arc<Self>) -> Vec<Job> {
+        let job = |_| {
+            let fetch = Arc::clone(self);
+            Box::new(move || fetch.work()) as Job
         };
+        (0..self.shares()).map(job).collect()
     }
-    Ok(())
+
+    /// Reads one share after the other, until there is none that nobody has begun.
+    pub fn work(&self) {
+        while let Some((runs, buffer)) = self.begin_share() {
+            let mut share = Share { fetch: self, segment: None, used: 0, out: Fetched::default() };
+            share.out.bytes = buffer;
+            share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
+            for run in runs {
+                share.read_run(run);
+            }
+            let done = share.out;
+            self.progress.lock().done.push(done);
+        }
+    }
+
+    fn begin_share(&self) -> Option<(&[Run], Vec<u8>)> {
+        let mut progress = self.progress.lock();
+        let start = progress.next;
+        let end = (start + self.runs_of_share).min(self.runs.len());
+        progress.next = end;
+        (start < end).then(|| (&self.runs[start..end], progress.buffers.pop().unwrap_or_default()))
+    }
+
+    /// What was read by the threads that have worked so far, and the buffers that none has used.
+    pub fn take(&self) -> (Vec<Fetched>, Vec<Vec<u8>>) {
+        let mut progress = self.progress.lock();
+        (std::mem::take(&mut progress.done), std::mem::take(&mut progress.buffers))
+    }
+}
+
+/// A share that is being read.
+struct Share<'a> {
+    fetch: &'a Fetch,
+    /// The segment of the last run.
+    segment: Option<(SegmentId, Arc<OpenSegment>)>,
+    /// Bytes at the front of the buffer that values lie in.
+    used: usize,
+    out: Fetched,
+}
+
+impl Share<'_> {
+    fn read_run(&mut self, run: &Run) {
+        let members = &self.fetch.wanted[run.members.clone()];
+        let segment = match self.segment(run.segment) {
+            Ok(segment) => segment,
+            Err(error) => {
+                self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
+                return;
+            }
+        };
+        if members.len() > 1 && self.read_joined(&segment, run, members).is_ok() {
+            return;
+        }
+        // A member by itself; or the joined read failed, and each member is to have its own outcome.
+        for want in members {
+            self.read_one(&segment, want);
+        }
+    }
+
+    fn segment(&mut self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        if let Some((open, segment)) = &self.segment
+            && *open == id
+        {
+            return Ok(Arc::clone(segment));
+        }
+        let segment = self.fetch.reader.segment(id)?;
+        self.segment = Some((id, Arc::clone(&segment)));
+        Ok(segment)
+    }
+
+    fn read_one(&mut self, segment: &OpenSegment, want: &Wanted) {
+        let Fetch { reader, keys, verify, .. } = self.fetch;
+        let key = &keys[want.key.clone()];
+        match reader.read_record(segment, want.pointer, key, *verify, &mut self.out.bytes, self.used) {
+            Ok(stored) => {
+                self.used = stored.range.end;
+                self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
+            }
+            Err(error) => self.out.failed.push((want.place, error)),
+        }
+    }
+
+    fn read_joined(&mut self, segment: &OpenSegment, run: &Run, members: &[Wanted]) -> Result<()> {
+        let Fetch { reader, keys, verify, .. } = self.fetch;
+        let (base, len) = (self.used, usize::try_from(run.end - run.start).expect("runs are bounded"));
+        if self.out.bytes.len() < base + len {
+            self.out.bytes.resize(base + len, 0);
+        }
+        reader.read_bytes(segment, run.start, &mut self.out.bytes[base..base + len])?;
+        self.used = base + len;
+        let (first, mut spelled_otherwise) = (self.out.found.len(), Vec::new());
+        for want in members {
+            let at = base + (u64::from(want.pointer.offset) - run.start) as usize;
+            let bytes = &self.out.bytes[at..base + len];
+            match reader.find_value(segment, want.pointer, &keys[want.key.clone()], *verify, bytes) {
+                Ok(Some(StoredValue { codec, range })) => {
+                    let stored = StoredValue { codec, range: at + range.start..at + range.end };
+                    self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
+                }
+                Ok(None) => spelled_otherwise.push(want),
+                Err(error) => self.out.failed.push((want.place, error)),
+            }
+        }
+        if run.has_gaps {
+            self.close_gaps(base, first);
+        }
+        for want in spelled_otherwise {
+            self.read_one(segment, want);
+        }
+        Ok(())
+    }
+
+    /// Moves the values found from `first` on together, so that they begin at `base` and what lay between them takes no
+    /// memory.
+    fn close_gaps(&mut self, base: usize, first: usize) {
+        self.used = base;
+        for FetchedValue { stored, .. } in &mut self.out.found[first..] {
+            let to = self.used;
+            self.out.bytes.copy_within(stored.range.clone(), to);
+            self.used += stored.range.len();
+            stored.range = to..self.used;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -144,28 +279,39 @@ mod tests {
     use super::*;
 
     fn want(segment: u32, offset: u32, stored_len: u32) -> Wanted {
-        Wanted::new(0, ValuePointer { segment: SegmentId(segment), offset, stored_len }, b"key")
+        let pointer = ValuePointer { segment: SegmentId(segment), offset, stored_len };
+        Wanted { place: 0, pointer, key: 0..3 }
     }
 
-    fn runs(wanted: Vec<Wanted>) -> Vec<(u32, u64, u64, usize)> {
+    fn runs(wanted: &[Wanted]) -> Vec<(u32, u64, u64, usize)> {
         plan(wanted).iter().map(|run| (run.segment.0, run.start, run.end, run.members.len())).collect()
     }
 
     #[test]
     fn neighbours_are_joined_and_distant_records_are_not() {
-        let wanted = vec![want(1, 100, 73), want(1, 200, 73), want(1, 90_000, 73), want(2, 90_100, 73)];
-        assert_eq!(runs(wanted), [(1, 100, 300, 2), (1, 90_000, 90_100, 1), (2, 90_100, 90_200, 1)]);
+        let wanted = [want(1, 100, 73), want(1, 200, 73), want(1, 90_000, 73), want(2, 90_100, 73)];
+        assert_eq!(runs(&wanted), [(1, 100, 300, 2), (1, 90_000, 90_100, 1), (2, 90_100, 90_200, 1)]);
     }
 
     #[test]
     fn a_read_has_a_largest_size() {
-        let wanted = vec![want(1, 0, 600_000), want(1, 600_100, 600_000), want(1, 1_300_000, 5_000_000)];
-        assert_eq!(runs(wanted).len(), 3);
+        let wanted = [want(1, 0, 200_000), want(1, 200_100, 200_000), want(1, 400_200, 5_000_000)];
+        assert_eq!(runs(&wanted).len(), 3);
     }
 
     #[test]
     fn the_same_record_may_be_wanted_twice() {
-        let wanted = vec![want(1, 100, 73), want(1, 100, 73)];
-        assert_eq!(runs(wanted), [(1, 100, 200, 2)]);
+        let wanted = [want(1, 100, 73), want(1, 100, 73)];
+        assert_eq!(runs(&wanted), [(1, 100, 200, 2)]);
+    }
+
+    #[test]
+    fn only_records_apart_are_moved_together() {
+        let has_gaps = |wanted: &[Wanted]| plan(wanted).iter().map(|run| run.has_gaps).collect::<Vec<_>>();
+        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 200, 73)]), [false]);
+        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 201, 73)]), [true]);
+        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 300, 73), want(1, 399, 73)]), [false]);
+        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 100, 73), want(1, 300, 73)]), [false]);
+        assert_eq!(has_gaps(&[want(1, 100, 73), want(2, 100, 73), want(2, 300, 73)]), [false, true]);
     }
 }

@@ -4,6 +4,7 @@
 //! follows a pointer has the key. Checksum of header and key, key, kind and length are checked on every read;
 //! only the value's checksum can be skipped (I-08). Open files are shared and bounded in number.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::cold::relocation_key;
@@ -136,6 +137,15 @@ pub fn read_footer(file: &dyn File, path: &Path, header: &SegmentHeader, len: u6
     Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
 }
 
+/// Where a value lies among bytes that were read, and how it is stored there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredValue {
+    /// How it is stored.
+    pub codec: Codec,
+    /// Where.
+    pub range: Range<usize>,
+}
+
 /// What reading values has cost so far.
 #[derive(Debug, Default)]
 pub struct ReadCounters {
@@ -259,32 +269,67 @@ impl SegmentReader {
         verify: bool,
         value: &mut Vec<u8>,
     ) -> Result<()> {
+        let stored = self.read_record(segment, pointer, key, verify, value, 0)?;
+        if stored.codec == Codec::None {
+            value.copy_within(stored.range.clone(), 0);
+            value.truncate(stored.range.len());
+            return Ok(());
+        }
+        let packed = value[stored.range].to_vec();
+        self.unpack(pointer, stored.codec, &packed, value)
+    }
+
+    /// Reads the put that `pointer` means, all of it, to the place `at` of `bytes`, which grow if need be, and checks it.
+    /// Tells where in `bytes` its value lies.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` when the record is not whole, or is not that of `key`.
+    pub(super) fn read_record(
+        &self,
+        segment: &OpenSegment,
+        pointer: ValuePointer,
+        key: &[u8],
+        verify: bool,
+        bytes: &mut Vec<u8>,
+        at: usize,
+    ) -> Result<StoredValue> {
         let offset = u64::from(pointer.offset);
         let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
         segment.check_room(offset, len)?;
-        value.clear();
-        value.resize(len, 0);
-        self.read_bytes(segment, offset, value)?;
-        let written_key_len = usize::from(u16::from_le_bytes([value[12], value[13]]));
-        if written_key_len != key.len() && !self.order.comparator().equal_means_identical() {
-            // Another spelling of an equal key: the record's length follows from the key as it was written.
-            len = record_len(written_key_len, u64::from(pointer.stored_len)) as usize;
-            value.resize(len, 0);
-            self.read_bytes(segment, offset, value)?;
+        self.read_bytes(segment, offset, room(bytes, at, len))?;
+        if let Some(written) = self.other_spelling(key, &bytes[at..]) {
+            // The record's length follows from the key as it was written.
+            len = record_len(written, u64::from(pointer.stored_len)) as usize;
+            self.read_bytes(segment, offset, room(bytes, at, len))?;
         }
-        let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, value, verify)?;
+        let record = &bytes[at..at + len];
+        let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, record, verify)?;
         let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
-        if header.codec == Codec::None {
-            value.copy_within(head_len.., 0);
-            value.truncate(len - head_len);
-            return Ok(());
-        }
-        let stored = value.split_off(head_len);
+        Ok(StoredValue { codec: header.codec, range: at + head_len..at + len })
+    }
+
+    /// The length of the key in `record` if it is another spelling of `key`, equal to it in the cube's order.
+    fn other_spelling(&self, key: &[u8], record: &[u8]) -> Option<usize> {
+        let written = usize::from(u16::from_le_bytes([record[12], record[13]]));
+        (written != key.len() && !self.order.comparator().equal_means_identical()).then_some(written)
+    }
+
+    /// Replaces `value` by the value that is stored as `stored` in the record at `pointer`, which was checked.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub fn unpack(
+        &self,
+        pointer: ValuePointer,
+        codec: Codec,
+        stored: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<()> {
         value.clear();
-        header
-            .codec
-            .decompress_into(&stored, value)
-            .map_err(|found| Error::corruption(&segment.path, offset, "a compressed value", found))
+        codec.decompress_into(stored, value).map_err(|found| {
+            let path = self.path(pointer.segment);
+            Error::corruption(&path, u64::from(pointer.offset), "a compressed value", found)
+        })
     }
 
     /// Reads the put that `pointer` means, all of it, into `record`, which has its length, and checks every checksum.
@@ -355,33 +400,27 @@ impl SegmentReader {
         })
     }
 
-    /// Replaces `value` by the value in `record`, bytes read from where `pointer` says that begin with its record
-    /// and may reach beyond it. `None` if they end before the record does: it has another length than `key` lets
-    /// one expect, and must be read by itself.
+    /// Where the value lies in `bytes`, which were read from where `pointer` says, begin with its record and may reach
+    /// beyond it. `None` if they end before the record does: it has another length than `key` lets one expect, and must
+    /// be read by itself.
     ///
     /// # Errors
     /// `Corruption`, as for [`read`](Self::read).
-    pub(super) fn extract(
+    pub(super) fn find_value(
         &self,
         segment: &OpenSegment,
         pointer: ValuePointer,
         key: &[u8],
         verify: bool,
-        record: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<Option<()>> {
-        let written_key_len = usize::from(u16::from_le_bytes([record[12], record[13]]));
-        if written_key_len != key.len() && !self.order.comparator().equal_means_identical() {
+        bytes: &[u8],
+    ) -> Result<Option<StoredValue>> {
+        if self.other_spelling(key, bytes).is_some() {
             return Ok(None);
         }
-        let record = &record[..record_len(key.len(), u64::from(pointer.stored_len)) as usize];
+        let record = &bytes[..record_len(key.len(), u64::from(pointer.stored_len)) as usize];
         let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, record, verify)?;
-        let stored = &record[RECORD_HEADER_BYTES + usize::from(header.key_len)..];
-        value.clear();
-        header.codec.decompress_into(stored, value).map_err(|found| {
-            Error::corruption(&segment.path, u64::from(pointer.offset), "a compressed value", found)
-        })?;
-        Ok(Some(()))
+        let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
+        Ok(Some(StoredValue { codec: header.codec, range: head_len..record.len() }))
     }
 
     pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
@@ -404,6 +443,14 @@ impl Relocate for SegmentReader {
         let now = self.relocations(table, pointer.segment)?.find(pointer.offset);
         Ok(now.map(|offset| ValuePointer { segment: table.segment, offset, ..pointer }))
     }
+}
+
+/// The part of `bytes` that begins at `at` and has `len` bytes: those that they have, and zeros as far as they have not.
+fn room(bytes: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
+    if bytes.len() < at + len {
+        bytes.resize(at + len, 0);
+    }
+    &mut bytes[at..at + len]
 }
 
 /// I-08: checks that `record` is the one of `kind` that `pointer` means, under `key`; `verify` includes the value's

@@ -29,6 +29,7 @@ mod leveldb_directory;
 mod model;
 mod promises;
 mod readers;
+mod scans;
 mod space;
 mod threads;
 mod truncation;

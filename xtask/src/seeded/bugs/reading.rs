@@ -38,8 +38,8 @@ pub const BUGS: &[Bug] = &[
         what: "A walk backward takes an older version for the newest when that is a deletion.",
         edits: &[Edit {
             file: "cube/visible.rs",
-            find: "                    newest = entry(this, trailer, self.inner.payload())?;",
-            put: "                    let this = entry(this, trailer, self.inner.payload())?;\n                    newest = if BUG { this.or(newest) } else { this };",
+            find: "                    newest = out.value(trailer, self.inner.payload())?;",
+            put: "                    let this = out.value(trailer, self.inner.payload())?;\n                    newest = if BUG { this.or(newest) } else { this };",
         }],
         caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
@@ -48,8 +48,8 @@ pub const BUGS: &[Bug] = &[
         what: "A walk forward shows the version below a deletion.",
         edits: &[Edit {
             file: "cube/visible.rs",
-            find: "                None => done = Some(current),",
-            put: "                None => done = (!BUG).then_some(current),",
+            find: "                let (next, _) = split(self.inner.key());",
+            put: "                if BUG && value.is_none() {\n                    break;\n                }\n                let (next, _) = split(self.inner.key());",
         }],
         caught_by: ("engine", "random_operations_agree_with_the_model"),
     },

@@ -39,6 +39,11 @@ impl Group {
         }
     }
 
+    /// Says that `jobs` of them, which were unclaimed, will not be done.
+    pub fn give_up(&self, jobs: usize) {
+        self.progress.lock().unfinished -= jobs;
+    }
+
     /// Waits until every job is done; the first panic, if there was one.
     pub fn wait(&self) -> Option<Box<dyn Any + Send>> {
         let mut progress = self.progress.lock();

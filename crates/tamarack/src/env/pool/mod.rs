@@ -1,15 +1,15 @@
 //! A pool of worker threads for flushes, compactions, garbage collection and parallel reads.
 //!
-//! Work comes in two ways: [`WorkerPool::submit`] queues a job and returns; [`WorkerPool::run_all`] has a group of
-//! jobs done by whoever is idle, the caller included, and returns when the last is done.
+//! Work comes in two ways: [`WorkerPool::submit`] queues a job and returns; [`WorkerPool::start`] has a group of jobs
+//! done by whoever is idle, and the caller joins in when it wants them to be done. [`WorkerPool::run_all`] is both at once.
 //!
 //! Invariants:
 //! - High priority goes before low, first come first served within each. Group jobs come in between: they finish
 //!   work that has begun.
 //! - Of `n >= 2` threads at most `n - 1` are in low-priority or group work at any time, so a flush never waits
 //!   for a compaction to end.
-//! - `run_all` never waits for work that nobody has begun, since the caller does that itself. So a job on the pool
-//!   may call it, however busy the other threads are, and it works after `shutdown` too.
+//! - Nobody waits for a group's work that nobody has begun: whoever wants it done does that itself, and whoever does not
+//!   takes it back. So a job on the pool may start a group, however busy the other threads are, and after `shutdown` too.
 //! - A panic ends the job, not the thread. What it said is the business of whoever submitted the job.
 //!
 //! One lock, held for moving jobs between queues only: never while a job runs or is dropped. The completion
@@ -17,7 +17,7 @@
 
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[cfg(shuttle)]
 use shuttle::thread::{self, ThreadId};
@@ -26,11 +26,13 @@ use std::thread::{self, ThreadId};
 
 use self::group::Group;
 use self::queues::{Queues, Task};
+pub use self::started::Started;
 use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::env::{Env, Join};
 
 mod group;
 mod queues;
+mod started;
 
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
@@ -112,22 +114,23 @@ impl WorkerPool {
             jobs.drain(..).for_each(|job| job());
             return;
         }
-        let group = Arc::new(Group::new(jobs.len()));
-        self.shared.state.lock().queues.push_group(Arc::clone(&group), jobs);
-        self.shared.wake.notify_all();
-        loop {
-            let claimed = self.shared.state.lock().queues.claim_of_group(&group);
-            match claimed {
-                Some(job) => group.run(job),
-                None => break,
-            }
-        }
-        if let Some(payload) = group.wait() {
-            resume_unwind(payload);
-        }
+        self.start(jobs).finish();
     }
 
-    /// How many submitted jobs have panicked. A panic in a group counts where `run_all` passes it on.
+    /// Has `jobs` done on idle threads, and returns at once.
+    pub fn start(&self, jobs: Vec<Job>) -> Started {
+        let group = Arc::new(Group::new(jobs.len()));
+        let idle_wanted = jobs.len();
+        if idle_wanted > 0 {
+            self.shared.state.lock().queues.push_group(Arc::clone(&group), jobs);
+        }
+        for _ in 0..idle_wanted {
+            self.shared.wake.notify_one();
+        }
+        Started::new(Arc::clone(&self.shared), group)
+    }
+
+    /// How many submitted jobs have panicked, and jobs of groups that nobody waited for: else whoever waits has the panic.
     pub fn panics(&self) -> u64 {
         self.shared.state.lock().panics
     }

@@ -97,14 +97,20 @@ impl Queues {
         Some((group, job))
     }
 
+    /// Takes out the unclaimed jobs of `group`.
+    pub fn take_group(&mut self, group: &Arc<Group>) -> VecDeque<Job> {
+        let at = self.groups.iter().position(|(queued, _)| Arc::ptr_eq(queued, group));
+        at.and_then(|at| self.groups.remove(at)).map(|(_, jobs)| jobs).unwrap_or_default()
+    }
+
     /// A thread is done with limited work.
     pub fn end_limited(&mut self) {
         debug_assert!(self.limited > 0, "whoever ends limited work has begun it");
         self.limited -= 1;
     }
 
-    /// Takes out every submitted job that nobody has claimed. Groups stay: somebody waits for them, and does
-    /// them.
+    /// Takes out every submitted job that nobody has claimed. Groups stay: whoever started them does them, or takes
+    /// them out.
     pub fn take_submitted(&mut self) -> Vec<Job> {
         self.high.drain(..).chain(self.low.drain(..)).collect()
     }

@@ -93,3 +93,21 @@ fn shutdown_from_outside_and_inside_ends_every_thread() {
         SCHEDULES,
     );
 }
+
+#[test]
+fn a_group_is_finished_or_given_up_in_every_schedule() {
+    check_random(
+        || {
+            let pool = pool();
+            let total = Arc::new(AtomicU64::new(0));
+            let kept = pool.start(vec![adding(&total, 10), adding(&total, 10)]);
+            let dropped = pool.start(vec![adding(&total, 1), adding(&total, 1)]);
+            drop(dropped);
+            let seen = total.load(Ordering::SeqCst) % 10;
+            kept.finish();
+            assert_eq!(total.load(Ordering::SeqCst), 20 + seen, "a job ran after its group was dropped");
+            pool.shutdown();
+        },
+        SCHEDULES,
+    );
+}

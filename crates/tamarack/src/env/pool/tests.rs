@@ -136,6 +136,53 @@ fn run_all_does_every_job_and_shares_the_work() {
 }
 
 #[test]
+fn a_started_group_is_done_by_others_or_by_whoever_finishes_it() {
+    let pool = pool(2);
+    let (started, order) = mpsc::channel();
+    let group = pool.start(vec![report(&started, "by another")]);
+    assert_eq!(order.recv_timeout(PATIENCE), Ok("by another"));
+    group.finish();
+
+    // One thread at most is in such work: this one keeps it there.
+    let (job, release) = blocker(&started, "blocker");
+    assert!(pool.submit(Priority::Low, job));
+    assert_eq!(order.recv_timeout(PATIENCE), Ok("blocker"));
+    let done = Arc::new(AtomicU64::new(0));
+    let group = pool.start(counting_jobs(3, &done));
+    assert_eq!(done.load(Ordering::Relaxed), 0);
+    group.finish();
+    assert_eq!(done.load(Ordering::Relaxed), 3);
+    drop(release);
+}
+
+#[test]
+fn a_dropped_group_is_given_up_where_nobody_has_begun_and_waited_for_elsewhere() {
+    let pool = pool(2);
+    let (started, order) = mpsc::channel();
+    let (job, release) = blocker(&started, "blocker");
+    let done = Arc::new(AtomicU64::new(0));
+    let mut jobs = counting_jobs(2, &done);
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    jobs.insert(
+        0,
+        Box::new(move || {
+            job();
+            let (_unused, nobody) = mpsc::channel::<()>();
+            assert!(nobody.recv_timeout(MOMENT).is_err());
+            flag.store(true, Ordering::Release);
+            panic!("nobody waits for what it says");
+        }),
+    );
+    let group = pool.start(jobs);
+    assert_eq!(order.recv_timeout(PATIENCE), Ok("blocker"));
+    drop(release);
+    drop(group);
+    assert!(ended.load(Ordering::Acquire), "what had begun was not waited for");
+    assert_eq!((done.load(Ordering::Relaxed), pool.panics()), (0, 1));
+}
+
+#[test]
 fn jobs_on_the_pool_may_run_groups() {
     for threads in [1, 2] {
         let pool = pool(threads);

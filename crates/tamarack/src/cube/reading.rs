@@ -1,0 +1,43 @@
+//! Values on their way from the log.
+
+use super::Cube;
+use super::read::READ_WAYS;
+use crate::base::sync::Arc;
+use crate::env::pool::Started;
+use crate::vlog::fetch::{Fetch, Fetched, Wanted};
+
+/// Values that are being read. Dropped, it gives up those that nobody has begun with.
+#[derive(Debug)]
+pub struct Reading {
+    /// First, so that nobody works for it any more when the rest goes.
+    started: Option<Started>,
+    fetch: Arc<Fetch>,
+}
+
+impl Cube {
+    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller will not
+    /// wait at once, threads of the pool begin without it.
+    pub(super) fn read_values(
+        &self,
+        keys: Arc<Vec<u8>>,
+        wanted: Vec<Wanted>,
+        verify: bool,
+        buffers: Vec<Vec<u8>>,
+        ahead: bool,
+    ) -> Reading {
+        let fetch = Arc::new(Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers));
+        let started = (ahead || fetch.shares() > 1).then(|| self.read_pool().start(fetch.jobs()));
+        Reading { started, fetch }
+    }
+}
+
+impl Reading {
+    /// All values, and the buffers that none needed. Works along with the pool until they are there.
+    pub fn finish(self) -> (Vec<Fetched>, Vec<Vec<u8>>) {
+        match self.started {
+            Some(started) => started.finish(),
+            None => self.fetch.work(),
+        }
+        self.fetch.take()
+    }
+}

@@ -1,0 +1,252 @@
+//! Walks that are long enough for values to be read ahead: what they show, what they read, and where they tell errors.
+
+use std::ops::Bound;
+
+use crate::common::garbage::{Content, walk};
+use crate::common::{Random, fast_directory, file_names, open, tiny_without_gc};
+use tamarack::{Codec, Db, ErrorKind, Iter, IterOptions, Options};
+
+const KEYS: usize = 6000;
+
+fn options() -> Options {
+    Options {
+        memtable_bytes: 1 << 20,
+        segment_bytes_max: 3 << 20,
+        recovery_log_max: 64 << 20,
+        table_bytes_max: 64 << 10,
+        level_bytes_base: 256 << 10,
+        value_codec: Codec::Lz4,
+        ..tiny_without_gc()
+    }
+}
+
+fn key(number: usize) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+/// Values of every kind: in the index, and in the log as they are or compressed, some larger than what is read at once.
+fn value(number: usize, round: usize) -> Vec<u8> {
+    let mut random = Random::new((number * 10 + round) as u64);
+    match random.below(8) {
+        0 => random.bytes(9),
+        1 | 2 => format!("{number} in round {round} ").repeat(100).into_bytes(),
+        3 if number.is_multiple_of(500) => random.bytes(400_000),
+        3 => random.bytes(9000),
+        _ => random.bytes(700),
+    }
+}
+
+/// A database whose keys were written in a random order, partly again, and partly deleted.
+fn mixed(db: &Db) -> Content {
+    let mut model = Content::new();
+    let mut random = Random::new(7);
+    for round in 0..2 {
+        for step in 0..KEYS >> round {
+            let number = if round == 0 { step * 4999 % KEYS } else { random.below(KEYS) };
+            if round == 1 && random.one_in(4) {
+                db.delete(&key(number)).unwrap();
+                model.remove(&key(number));
+            } else {
+                db.put(&key(number), &value(number, round)).unwrap();
+                model.insert(key(number), value(number, round));
+            }
+        }
+    }
+    model
+}
+
+/// A database whose keys were written in order, with values of a size.
+fn in_order(db: &Db, keys: usize, value_bytes: usize) -> Content {
+    let mut model = Content::new();
+    for number in 0..keys {
+        let value = Random::new(number as u64).bytes(value_bytes);
+        db.put(&key(number), &value).unwrap();
+        model.insert(key(number), value);
+    }
+    model
+}
+
+fn assert_at(iter: &mut Iter, expected: Option<(&Vec<u8>, &Vec<u8>)>, with_value: bool) {
+    assert_eq!(iter.valid().then(|| iter.key()), expected.map(|(key, _)| &key[..]));
+    if let Some((key, value)) = expected.filter(|_| with_value) {
+        assert!(iter.value().unwrap() == value, "the value of {key:?}");
+    }
+}
+
+#[test]
+fn long_walks_show_every_entry_in_both_directions() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &options()).unwrap();
+    let model = mixed(&db);
+    for settle in [false, true] {
+        if settle {
+            db.compact_range(None, None).unwrap();
+        }
+        let mut expected: Vec<_> = model.clone().into_iter().collect();
+        assert!(walk(&db, &IterOptions::default(), false).unwrap() == expected);
+        expected.reverse();
+        assert!(walk(&db, &IterOptions::default(), true).unwrap() == expected);
+    }
+}
+
+#[test]
+fn a_walk_may_turn_and_leave_off_wherever_it_has_read_ahead() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &options()).unwrap();
+    let model = mixed(&db);
+    let mut random = Random::new(5);
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    for _ in 0..60 {
+        if random.one_in(8) {
+            iter = db.iter(&IterOptions::default()).unwrap();
+        }
+        if random.one_in(2) || !iter.valid() {
+            let from = key(random.below(KEYS));
+            iter.seek(&from).unwrap();
+            assert_at(&mut iter, model.range(from..).next(), true);
+        }
+        let (forward, asks_one_in) = (random.one_in(2), random.pick(&[1, 1, 2, 50]));
+        for _ in 0..random.below(1500) {
+            if !iter.valid() {
+                break;
+            }
+            let at = Bound::Excluded(iter.key().to_vec());
+            let expected = if forward {
+                iter.next().unwrap();
+                model.range((at, Bound::Unbounded)).next()
+            } else {
+                iter.prev().unwrap();
+                model.range((Bound::Unbounded, at)).next_back()
+            };
+            assert_at(&mut iter, expected, random.one_in(asks_one_in));
+        }
+    }
+}
+
+#[test]
+fn a_long_walk_reads_neighbours_together_and_nothing_that_it_is_not_asked_for() {
+    let directory = fast_directory();
+    let db = open(
+        directory.path(),
+        &Options { segment_bytes_max: 64 << 20, recovery_log_max: 256 << 20, ..options() },
+    )
+    .unwrap();
+    let model = in_order(&db, KEYS, 1000);
+    let reads = || (db.stats().value_reads, db.stats().value_read_bytes);
+
+    let before = reads();
+    let keys_only = IterOptions { keys_only: true, ..IterOptions::default() };
+    assert_eq!(walk_keys(&db, &keys_only), KEYS);
+    assert_eq!(walk_keys(&db, &IterOptions::default()), KEYS);
+    assert_eq!(reads(), before, "values that nobody asked for");
+
+    for backward in [false, true] {
+        let before = reads();
+        assert_eq!(walk(&db, &IterOptions::default(), backward).unwrap().len(), model.len());
+        let (count, bytes) = (reads().0 - before.0, reads().1 - before.1);
+        assert!(count < 60, "{count} reads for {KEYS} values");
+        assert!(bytes < (KEYS * 1040) as u64, "{bytes} bytes of {KEYS} values");
+    }
+
+    // Whoever wants one value in a hundred pays for a small window each time.
+    let before = reads();
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    iter.seek_to_first().unwrap();
+    for number in 0..KEYS {
+        if number % 100 == 0 {
+            assert!(iter.value().unwrap() == model[&key(number)]);
+        }
+        iter.next().unwrap();
+    }
+    let bytes = reads().1 - before.1;
+    assert!(bytes < (KEYS / 100 * 64 * 1040) as u64, "{bytes} bytes for {} values", KEYS / 100);
+}
+
+fn walk_keys(db: &Db, options: &IterOptions) -> usize {
+    let mut iter = db.iter(options).unwrap();
+    iter.seek_to_first().unwrap();
+    let mut count = 0;
+    while iter.valid() {
+        assert_eq!(iter.key(), key(count));
+        iter.next().unwrap();
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_damaged_record_spoils_no_other_that_was_read_with_it() {
+    let directory = fast_directory();
+    let model = in_order(&open(directory.path(), &options()).unwrap(), KEYS, 1000);
+    let db = open(directory.path(), &options()).unwrap();
+    db.flush().unwrap();
+    let log = file_names(directory.path()).into_iter().filter(|name| name.ends_with(".vlog")).nth(1).unwrap();
+    let log = directory.path().join(log);
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    for backward in [false, true] {
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        if backward {
+            iter.seek_to_last().unwrap();
+        } else {
+            iter.seek_to_first().unwrap();
+        }
+        let (mut shown, mut failed) = (0, 0);
+        while iter.valid() {
+            let expected = &model[iter.key()];
+            match iter.value() {
+                Ok(value) => assert!(value == expected),
+                Err(error) => {
+                    assert_eq!(error.as_corruption().expect("damage").file, log);
+                    assert!(iter.value().is_err(), "it stays where it is, and so does the error");
+                    failed += 1;
+                }
+            }
+            shown += 1;
+            if backward { iter.prev().unwrap() } else { iter.next().unwrap() }
+        }
+        assert_eq!((shown, failed), (KEYS, 1));
+    }
+}
+
+#[test]
+fn an_error_of_the_index_is_told_when_the_walk_gets_there() {
+    let directory = fast_directory();
+    let options = Options { table_bytes_max: 8 << 20, memtable_bytes: 8 << 20, ..options() };
+    let db = open(directory.path(), &options).unwrap();
+    let model = in_order(&db, KEYS, 100);
+    db.compact_range(None, None).unwrap();
+    db.close().unwrap();
+    let table = file_names(directory.path()).into_iter().find(|name| name.ends_with(".table")).unwrap();
+    let table = directory.path().join(table);
+    let mut bytes = std::fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+
+    let db = open(directory.path(), &options).unwrap();
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    let mut shown = 0;
+    for backward in [false, true] {
+        if backward {
+            iter.seek_to_last().unwrap();
+        } else {
+            iter.seek_to_first().unwrap();
+        }
+        let error = loop {
+            assert!(iter.valid(), "the walk ends in the damaged block");
+            let expected = &model[iter.key()];
+            assert!(iter.value().unwrap() == expected);
+            shown += 1;
+            if let Err(error) = if backward { iter.prev() } else { iter.next() } {
+                break error;
+            }
+        };
+        assert_eq!(error.as_corruption().expect("damage").file, table);
+        assert!(!iter.valid());
+        assert_eq!(iter.next().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+    assert!((KEYS - 100..KEYS).contains(&shown), "all but a block's entries are shown: {shown}");
+}
