@@ -28,7 +28,18 @@ pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
 }
 
 /// Takes a varint that must fit 32 bits.
+#[inline]
 pub fn take_varint_u32(input: &mut &[u8]) -> Option<u32> {
+    // Short ones without a look at how long they may be: walks take several for each entry.
+    let mut value = 0;
+    for index in 0..4 {
+        let byte = *input.get(index)?;
+        value |= u32::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            *input = &input[index + 1..];
+            return Some(value);
+        }
+    }
     take_varint(input)?.try_into().ok()
 }
 

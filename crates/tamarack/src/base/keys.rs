@@ -108,6 +108,12 @@ impl KeyOrder {
         if self.bytewise { left.cmp(right) } else { self.comparator.compare(left, right) }
     }
 
+    /// Whether two user keys are equal.
+    #[inline]
+    pub fn is_same(&self, left: &[u8], right: &[u8]) -> bool {
+        left == right || (!self.bytewise && self.comparator.compare(left, right).is_eq())
+    }
+
     /// The order of two well-formed internal keys: user keys ascending, trailers descending.
     pub fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
         let (left_key, left_trailer) =

@@ -40,10 +40,6 @@ pub struct Entries<'a> {
     pub value_bytes: &'a mut u64,
 }
 
-/// An entry of which the value is still to be found: its key's place.
-#[derive(Debug)]
-pub struct Begun(Range<usize>);
-
 impl Entries<'_> {
     /// How many there are.
     pub fn len(&self) -> usize {
@@ -55,54 +51,40 @@ impl Entries<'_> {
         *self.value_bytes
     }
 
-    /// Begins an entry for `key`.
-    pub fn begin(&mut self, key: &[u8]) -> Begun {
+    /// Adds the entry that an internal key of `key` and `trailer` has by `payload`; `false` for a deletion, which is none.
+    #[inline]
+    pub fn push(&mut self, key: &[u8], trailer: u64, payload: &[u8]) -> Result<bool> {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        Begun(start..self.bytes.len())
-    }
-
-    /// The key of an entry.
-    pub fn key(&self, begun: &Begun) -> &[u8] {
-        &self.bytes[begun.0.clone()]
-    }
-
-    /// Begins the same entry anew with another spelling of its key.
-    pub fn begin_again(&mut self, begun: &mut Begun, key: &[u8]) {
-        self.bytes.truncate(begun.0.start);
-        *begun = self.begin(key);
-    }
-
-    /// The value that an internal key with `trailer` has by `payload`; `None` for a deletion.
-    pub fn value(&mut self, trailer: u64, payload: &[u8]) -> Result<Option<Value>> {
-        match trailer_kind(trailer) {
-            Some(EntryKind::Delete) => Ok(None),
-            Some(EntryKind::Inline) => {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(payload);
-                Ok(Some(Value::Inline(start..self.bytes.len())))
-            }
+        let key_end = start + key.len();
+        let (value, value_bytes) = match trailer_kind(trailer) {
             Some(EntryKind::Pointer) => {
-                let pointer = ValuePointer::from_bytes(payload);
                 // Tables check every payload when they decode it; memtables hold what we put there.
                 let bad = || Error::invalid_argument("an index entry whose pointer does not decode");
-                pointer.map(|pointer| Some(Value::Pointer(pointer))).ok_or_else(bad)
+                let pointer = ValuePointer::from_bytes(payload).ok_or_else(bad)?;
+                self.bytes.extend_from_slice(key);
+                (Value::Pointer(pointer), u64::from(pointer.stored_len))
             }
-            None => Err(Error::invalid_argument("an index entry of unknown kind")),
-        }
+            Some(EntryKind::Inline) => {
+                self.bytes.extend_from_slice(key);
+                self.bytes.extend_from_slice(payload);
+                (Value::Inline(key_end..self.bytes.len()), payload.len() as u64)
+            }
+            Some(EntryKind::Delete) => return Ok(false),
+            None => return Err(Error::invalid_argument("an index entry of unknown kind")),
+        };
+        *self.value_bytes += value_bytes;
+        self.slots.push(Slot { key: start..key_end, value });
+        Ok(true)
     }
 
-    /// Ends an entry. Whether it stays: one without a value does not.
-    pub fn end(&mut self, begun: Begun, value: Option<Value>) -> bool {
-        let Some(value) = value else {
-            self.bytes.truncate(begun.0.start);
-            return false;
+    /// Takes the last entry out again.
+    pub fn pop(&mut self) {
+        let Some(slot) = self.slots.pop() else { return };
+        self.bytes.truncate(slot.key.start);
+        *self.value_bytes -= match &slot.value {
+            Value::Inline(range) => range.len() as u64,
+            Value::Pointer(pointer) | Value::Fetched { pointer, .. } => u64::from(pointer.stored_len),
+            Value::Failed(_) => 0,
         };
-        *self.value_bytes += match &value {
-            Value::Pointer(pointer) => u64::from(pointer.stored_len),
-            _ => (self.bytes.len() - begun.0.end) as u64,
-        };
-        self.slots.push(Slot { key: begun.0, value });
-        true
     }
 }

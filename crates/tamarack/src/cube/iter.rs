@@ -132,7 +132,9 @@ impl CubeIter {
             let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
             self.window.begin(self.at, &source, &mut self.spare_buffers, false);
         }
-        self.window.finish(&mut self.spare_buffers);
+        if self.window.is_reading() {
+            self.window.finish(&mut self.spare_buffers);
+        }
         match self.window.value(self.at)? {
             Shown::Plain(value) => Ok(value),
             Shown::Packed(pointer, codec, stored) => {

@@ -156,6 +156,7 @@ impl Cube {
     ///
     /// # Errors
     /// `Io`, `Corruption`.
+    #[inline]
     pub(super) fn present_place(&self, version: &Version, pointer: ValuePointer) -> Result<ValuePointer> {
         let present = match version.segments().relocation_table(pointer.segment) {
             None => pointer,
@@ -171,6 +172,7 @@ impl Cube {
     }
 
     /// I-13: zeros are never taken for a value, not even if its checksum is not looked at.
+    #[inline]
     fn check_not_given_back(&self, version: &Version, pointer: ValuePointer) -> Result<()> {
         let Some(dead) = version.segments().dead_ranges(pointer.segment) else { return Ok(()) };
         let start = u64::from(pointer.offset);

@@ -1,8 +1,8 @@
 //! The entries that a reader at one moment sees: of every key the newest version that is not newer than the
 //! moment, and no deleted keys.
 //!
-//! Each step copies an entry to where the caller collects them, and leaves the inner cursor beyond every version of its
-//! key. So a change of direction is a new search.
+//! Each step copies an entry to where the caller collects them. Forward the inner cursor then stands on the entry itself,
+//! backward before every version of its key; so a change of direction is a new search.
 
 use super::entries::Entries;
 use crate::base::error::Result;
@@ -17,6 +17,8 @@ pub struct VisibleCursor {
     sequence: Sequence,
     start: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
+    /// Forward, the key of which the newest visible version was met last; backward, the one of which versions are being met.
+    decided: Decided,
 }
 
 impl VisibleCursor {
@@ -28,7 +30,7 @@ impl VisibleCursor {
         start: Option<Vec<u8>>,
         end: Option<Vec<u8>>,
     ) -> Self {
-        Self { inner, order, sequence, start, end }
+        Self { inner, order, sequence, start, end, decided: Decided::default() }
     }
 
     /// Adds the first visible entry at or after `key`, or of the range if `None`, to `out`; `false` if there is none.
@@ -39,7 +41,8 @@ impl VisibleCursor {
             Some(key) => self.inner.seek(&seek_key(key, Sequence::MAX))?,
             None => self.inner.seek_to_first()?,
         }
-        self.next_entry(out)
+        self.decided.forget();
+        self.scan_forward(out)
     }
 
     /// Adds the last visible entry before `key`, or of the range if `None`, to `out`; `false` if there is none.
@@ -53,65 +56,88 @@ impl VisibleCursor {
                 if self.inner.valid() { self.inner.prev()? } else { self.inner.seek_to_last()? }
             }
         }
-        self.previous_entry(out)
+        self.scan_backward(out)
     }
 
-    /// Adds the next visible entry; only after a forward step.
+    /// Adds the next visible entry; only after a forward step that gave one.
     pub fn next_entry(&mut self, out: &mut Entries<'_>) -> Result<bool> {
-        while self.inner.valid() {
-            let (key, trailer) = split(self.inner.key());
-            if self.end.as_ref().is_some_and(|end| self.order.compare_user(key, end).is_ge()) {
-                return Ok(false);
-            }
-            if trailer_sequence(trailer) > self.sequence {
-                self.inner.next()?;
-                continue;
-            }
-            // The newest version that is visible: it decides, and the older ones are nothing to this reader.
-            let begun = out.begin(key);
-            let value = out.value(trailer, self.inner.payload())?;
-            self.inner.next()?;
-            while self.inner.valid() {
-                let (next, _) = split(self.inner.key());
-                if self.order.compare_user(next, out.key(&begun)).is_ne() {
-                    break;
-                }
-                self.inner.next()?;
-            }
-            if out.end(begun, value) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.inner.next()?;
+        self.scan_forward(out)
     }
 
     /// Adds the previous visible entry; only after a backward step.
     pub fn previous_entry(&mut self, out: &mut Entries<'_>) -> Result<bool> {
-        while self.inner.valid() {
-            let (key, _) = split(self.inner.key());
-            if self.start.as_ref().is_some_and(|start| self.order.compare_user(key, start).is_lt()) {
+        self.scan_backward(out)
+    }
+
+    /// From the inner cursor on, adds the first visible entry of a key that is not decided, and leaves the cursor on it.
+    fn scan_forward(&mut self, out: &mut Entries<'_>) -> Result<bool> {
+        while let Some((internal_key, payload)) = self.inner.entry() {
+            let (key, trailer) = split(internal_key);
+            if self.decided.is(&self.order, key) || trailer_sequence(trailer) > self.sequence {
+                self.inner.next()?;
+                continue;
+            }
+            if self.end.as_ref().is_some_and(|end| self.order.compare_user(key, end).is_ge()) {
                 return Ok(false);
             }
-            let mut begun = out.begin(key);
-            // Backward, the versions of a key come oldest first: the last visible one met is the newest, and the one
-            // whose spelling of the key is shown.
-            let mut newest = None;
-            while self.inner.valid() {
-                let (key, trailer) = split(self.inner.key());
-                if self.order.compare_user(key, out.key(&begun)).is_ne() {
-                    break;
-                }
-                if trailer_sequence(trailer) <= self.sequence {
-                    out.begin_again(&mut begun, key);
-                    newest = out.value(trailer, self.inner.payload())?;
-                }
-                self.inner.prev()?;
-            }
-            if out.end(begun, newest) {
+            // The newest version that is visible: older ones are nothing to this reader.
+            self.decided.set(key);
+            if out.push(key, trailer, payload)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// From the inner cursor back, adds the last visible entry, and leaves the cursor before all versions of its key.
+    fn scan_backward(&mut self, out: &mut Entries<'_>) -> Result<bool> {
+        let mut found = false;
+        self.decided.forget();
+        while let Some((internal_key, payload)) = self.inner.entry() {
+            let (key, trailer) = split(internal_key);
+            if !self.decided.is(&self.order, key) {
+                if found {
+                    return Ok(true);
+                }
+                if self.start.as_ref().is_some_and(|start| self.order.compare_user(key, start).is_lt()) {
+                    return Ok(false);
+                }
+                self.decided.set(key);
+            }
+            // Backward, the versions of a key come oldest first: the last visible one met is the newest.
+            if trailer_sequence(trailer) <= self.sequence {
+                if found {
+                    out.pop();
+                }
+                found = out.push(key, trailer, payload)?;
+            }
+            self.inner.prev()?;
+        }
+        Ok(found)
+    }
+}
+
+/// The key whose versions are being met, if there is one.
+#[derive(Debug, Default)]
+struct Decided {
+    key: Vec<u8>,
+    there: bool,
+}
+
+impl Decided {
+    fn is(&self, order: &KeyOrder, key: &[u8]) -> bool {
+        self.there && order.is_same(&self.key, key)
+    }
+
+    fn set(&mut self, key: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.there = true;
+    }
+
+    fn forget(&mut self) {
+        self.there = false;
     }
 }
 

@@ -76,6 +76,11 @@ impl Window {
         self.begun
     }
 
+    /// Whether values are being read.
+    pub fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
     /// Whether the value of entry `at` has to be read and nobody does.
     pub fn is_unread(&self, at: usize) -> bool {
         !self.begun && matches!(self.slots[at].value, Value::Pointer(_))

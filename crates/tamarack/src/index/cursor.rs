@@ -25,4 +25,8 @@ pub trait Cursor: Send {
     /// The entry's payload: empty for a deletion, the value if inline, or the twelve bytes of
     /// [`ValuePointer::to_bytes`](crate::base::pointer::ValuePointer::to_bytes).
     fn payload(&self) -> &[u8];
+    /// Key and payload of the entry it stands on, if it is valid.
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.valid().then(|| (self.key(), self.payload()))
+    }
 }

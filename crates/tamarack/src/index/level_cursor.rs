@@ -127,4 +127,8 @@ impl Cursor for LevelCursor {
     fn payload(&self) -> &[u8] {
         self.place.as_ref().expect("payload is called only on a valid cursor").1.payload()
     }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.place.as_ref().and_then(|(_, cursor)| cursor.entry())
+    }
 }

@@ -158,6 +158,10 @@ impl Cursor for MemtableCursor {
     fn payload(&self) -> &[u8] {
         self.node().payload()
     }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.position.node().map(|node| (node.key(), node.payload()))
+    }
 }
 
 /// The order of internal keys, with codes that tell most user keys apart.

@@ -81,7 +81,9 @@ impl MergingCursor {
         } else if !valid {
             self.heap.swap_remove(0);
         }
-        self.sift_down(0);
+        if self.heap.len() > 1 {
+            self.sift_down(0);
+        }
         moved
     }
 
@@ -177,6 +179,10 @@ impl Cursor for MergingCursor {
 
     fn payload(&self) -> &[u8] {
         self.current().payload()
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.heap.first().and_then(|&top| self.children[top].entry())
     }
 }
 

@@ -33,6 +33,11 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Segment and offset, as one number.
+    fn position(&self) -> u64 {
+        u64::from(self.pointer.segment.0) << 32 | u64::from(self.pointer.offset)
+    }
+
     fn record_len(&self) -> u64 {
         record_len(self.key.len(), u64::from(self.pointer.stored_len))
     }
@@ -129,7 +134,7 @@ impl Fetch {
         ways: usize,
         buffers: Vec<Vec<u8>>,
     ) -> Self {
-        wanted.sort_unstable_by_key(|want| want.pointer);
+        wanted.sort_unstable_by_key(Wanted::position);
         let runs = plan(&wanted);
         let runs_of_share = runs.len().div_ceil(ways).max(1);
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });

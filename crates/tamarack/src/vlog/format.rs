@@ -199,6 +199,7 @@ impl RecordHeader {
     }
 
     /// Reads the fields of a header without checking its checksum; the error says what is impossible in it.
+    #[inline]
     pub fn decode(bytes: &[u8; RECORD_HEADER_BYTES]) -> Result<Self, String> {
         let kind = match bytes[14] & KIND_MASK {
             1 => RecordKind::Put,

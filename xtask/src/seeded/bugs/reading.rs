@@ -38,8 +38,8 @@ pub const BUGS: &[Bug] = &[
         what: "A walk backward takes an older version for the newest when that is a deletion.",
         edits: &[Edit {
             file: "cube/visible.rs",
-            find: "                    newest = out.value(trailer, self.inner.payload())?;",
-            put: "                    let this = out.value(trailer, self.inner.payload())?;\n                    newest = if BUG { this.or(newest) } else { this };",
+            find: "                if found {\n                    out.pop();\n                }\n                found = out.push(key, trailer, payload)?;",
+            put: "                if found && !(BUG && payload.is_empty()) {\n                    out.pop();\n                }\n                found = out.push(key, trailer, payload)? || (BUG && found);",
         }],
         caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
@@ -48,8 +48,8 @@ pub const BUGS: &[Bug] = &[
         what: "A walk forward shows the version below a deletion.",
         edits: &[Edit {
             file: "cube/visible.rs",
-            find: "                let (next, _) = split(self.inner.key());",
-            put: "                if BUG && value.is_none() {\n                    break;\n                }\n                let (next, _) = split(self.inner.key());",
+            find: "            if out.push(key, trailer, payload)? {\n                return Ok(true);\n            }",
+            put: "            if out.push(key, trailer, payload)? {\n                return Ok(true);\n            }\n            if BUG {\n                self.decided.forget();\n                self.inner.next()?;\n            }",
         }],
         caught_by: ("engine", "random_operations_agree_with_the_model"),
     },

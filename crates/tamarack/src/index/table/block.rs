@@ -117,6 +117,7 @@ impl Block {
         u32_at(&self.raw, self.entries_len + 4 * index) as usize
     }
 
+    #[inline]
     fn entry(&self, at: usize) -> Decoded<EntryHeader> {
         decode_entry(self.entries(), at).ok_or(Damage { position: at, expected: "an entry inside its block" })
     }
@@ -278,6 +279,19 @@ pub struct BlockPosition {
     start: usize,
     end: usize,
     valid: bool,
+    /// The entries before this one that a step back has passed over, so that the next ones need not decode them again.
+    passed: Vec<Passed>,
+    /// Their internal keys, one after the other.
+    passed_keys: Vec<u8>,
+}
+
+/// An entry that a step back has passed over.
+#[derive(Debug)]
+struct Passed {
+    key_start: usize,
+    trailer: u64,
+    payload: Range<usize>,
+    start: usize,
 }
 
 impl BlockPosition {
@@ -366,6 +380,14 @@ impl BlockPosition {
             self.valid = false;
             return Ok(());
         }
+        // An entry ends where its payload does.
+        match self.passed.pop() {
+            Some(before) if before.payload.end == behind => {
+                self.go_back(before);
+                return Ok(());
+            }
+            _ => self.forget_passed(),
+        }
         let (mut low, mut high) = (0, block.restarts);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -373,7 +395,8 @@ impl BlockPosition {
         }
         self.seek_to_restart(block, low)?;
         while self.end < behind {
-            self.next(block)?;
+            self.pass();
+            self.step(block)?;
         }
         if self.end != behind {
             self.valid = false;
@@ -382,7 +405,32 @@ impl BlockPosition {
         Ok(())
     }
 
+    /// Keeps the present entry for a later step back.
+    fn pass(&mut self) {
+        let key_start = self.passed_keys.len();
+        self.passed_keys.extend_from_slice(&self.key);
+        let (payload, start) = (self.payload.clone(), self.start);
+        self.passed.push(Passed { key_start, trailer: self.trailer, payload, start });
+    }
+
+    fn go_back(&mut self, before: Passed) {
+        self.key.clear();
+        self.key.extend_from_slice(&self.passed_keys[before.key_start..]);
+        self.passed_keys.truncate(before.key_start);
+        self.trailer = before.trailer;
+        self.end = before.payload.end;
+        self.payload = before.payload;
+        self.start = before.start;
+        self.valid = true;
+    }
+
+    fn forget_passed(&mut self) {
+        self.passed.clear();
+        self.passed_keys.clear();
+    }
+
     fn seek_to_restart(&mut self, block: &Block, index: usize) -> Decoded<()> {
+        self.forget_passed();
         self.key.clear();
         self.end = block.restart(index);
         self.step(block)

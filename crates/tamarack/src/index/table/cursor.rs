@@ -77,6 +77,7 @@ impl TableCursor {
     }
 
     /// Prepares kind and payload of the entry it stands on.
+    #[inline]
     fn present(&mut self) -> Result<()> {
         let data = self.data.as_ref().expect("a valid position is in a block");
         let trailer = self.position.trailer();
@@ -207,6 +208,7 @@ impl TableCursor {
 }
 
 impl Cursor for TableCursor {
+    #[inline]
     fn valid(&self) -> bool {
         self.position.valid()
     }
@@ -261,6 +263,16 @@ impl Cursor for TableCursor {
 
     fn payload(&self) -> &[u8] {
         assert!(self.valid(), "only a valid cursor has a payload");
+        self.present_payload()
+    }
+
+    fn entry(&self) -> Option<(&[u8], &[u8])> {
+        self.valid().then(|| (self.position.key(), self.present_payload()))
+    }
+}
+
+impl TableCursor {
+    fn present_payload(&self) -> &[u8] {
         match self.kind {
             EntryKind::Pointer => &self.pointer,
             EntryKind::Delete => &[],

@@ -207,6 +207,7 @@ pub fn put_pointer(out: &mut Vec<u8>, pointer: ValuePointer) {
 }
 
 /// Decodes a payload written by [`put_pointer`].
+#[inline]
 pub fn decode_pointer(mut payload: &[u8]) -> Option<ValuePointer> {
     let pointer = ValuePointer {
         segment: take_segment(&mut payload)?,

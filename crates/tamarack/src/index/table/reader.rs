@@ -262,6 +262,7 @@ impl TableReader {
     }
 
     /// The pointer that is the payload at `range` of the data block at `offset`.
+    #[inline]
     pub(super) fn pointer(&self, offset: u64, block: &Block, range: Range<usize>) -> Result<ValuePointer> {
         let start = range.start;
         decode_pointer(block.bytes(range)).ok_or_else(|| self.bad_payload(offset, start))
