@@ -127,6 +127,9 @@ pub trait File: Send + Sync + fmt::Debug {
     /// has less to wait for. Makes nothing durable. Advice: an error is reported but changes no result, and what could
     /// not be written, a sync tells. Where the system has no such call this does nothing.
     fn write_behind(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Begins to read `offset..offset + len` from the device, as far as the file has it, and does not wait for it: a
+    /// [`read_at`](Self::read_at) that follows has less to wait for. Advice: an error is reported but changes no result.
+    fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;

@@ -194,6 +194,10 @@ impl File for Bytes {
     fn sync_data(&self) -> io::Result<()> {
         self.failing.check("sync")
     }
+    fn read_ahead(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn advise(&self, _access: Access) -> io::Result<()> {
         Ok(())
     }

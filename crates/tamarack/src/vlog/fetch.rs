@@ -20,6 +20,10 @@ const GAP_BYTES_MAX: u64 = 16 * 1024;
 /// One read fetches at most this many bytes, unless a single record is larger: little enough that what was read is still
 /// in the processor's cache when it is checked, enough that the device reads in sequence.
 const RUN_BYTES_MAX: u64 = 256 * 1024;
+/// A read of so many bytes is part of a walk along the log: the kernel may read ahead of it.
+const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
+/// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects.
+const WALK_SHARE_BYTES: u64 = 1024 * 1024;
 
 /// One value wanted.
 #[derive(Debug, Clone)]
@@ -136,7 +140,10 @@ impl Fetch {
     ) -> Self {
         wanted.sort_unstable_by_key(Wanted::position);
         let runs = plan(&wanted);
-        let runs_of_share = runs.len().div_ceil(ways).max(1);
+        let bytes: u64 = runs.iter().map(|run| run.end - run.start).sum();
+        let walks = bytes >= WALK_BYTES_MIN * runs.len() as u64;
+        let ways = if walks { ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize) } else { ways };
+        let runs_of_share = runs.len().div_ceil(ways.max(1)).max(1);
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
         Self { reader: Arc::clone(reader), keys, verify, wanted, runs, runs_of_share, progress }
     }
@@ -242,7 +249,13 @@ impl Share<'_> {
         if self.out.bytes.len() < base + len {
             self.out.bytes.resize(base + len, 0);
         }
-        reader.read_bytes(segment, run.start, &mut self.out.bytes[base..base + len])?;
+        let walked = if run.end - run.start >= WALK_BYTES_MIN {
+            Some(reader.segment_for_walks(run.segment)?)
+        } else {
+            None
+        };
+        let file = walked.as_deref().unwrap_or(segment);
+        reader.read_bytes(file, run.start, &mut self.out.bytes[base..base + len])?;
         self.used = base + len;
         let (first, mut spelled_otherwise) = (self.out.found.len(), Vec::new());
         for want in members {

@@ -76,6 +76,8 @@ impl OpenSegment {
     }
 }
 
+/// Files open for walks, at most: a walk is in one or two at a time.
+const WALKED_FILES_MAX: usize = 8;
 /// Records up to this many bytes are read without a look at the length of the file.
 const UNCHECKED_BYTES_MAX: usize = 256 << 10;
 
@@ -175,6 +177,8 @@ pub struct SegmentReader {
     cube: CubeId,
     order: KeyOrder,
     open: Cache<SegmentId, Arc<OpenSegment>>,
+    /// Some of them open once more, for walks: the kernel reads ahead of those files.
+    open_for_walks: Cache<SegmentId, Arc<OpenSegment>>,
     /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
     relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
     relocation_order: KeyOrder,
@@ -201,6 +205,7 @@ impl SegmentReader {
             cube,
             order,
             open: Cache::new(files_max),
+            open_for_walks: Cache::new(WALKED_FILES_MAX),
             relocations: Cache::with_weighter(tables, relocation_bytes_max, RelocationWeight),
             relocation_order: KeyOrder::new(Arc::new(Bytewise)),
             counters: ReadCounters::default(),
@@ -230,6 +235,7 @@ impl SegmentReader {
     /// Forgets a segment that is about to be removed.
     pub fn forget(&self, id: SegmentId) {
         self.open.remove(&id);
+        self.open_for_walks.remove(&id);
     }
 
     /// Segment `id`, opened if it is not open.
@@ -244,6 +250,19 @@ impl SegmentReader {
             let header = read_header(&*file, &path, self.cube, id);
             let seed =
                 header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
+            Ok(Arc::new(OpenSegment::new(file, path, seed)))
+        })
+    }
+
+    /// The same for reads of one stretch after the other.
+    ///
+    /// # Errors
+    /// As [`segment`](Self::segment).
+    pub fn segment_for_walks(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        self.open_for_walks.get_or_insert_with(&id, || {
+            let (path, seed) = (self.path(id), self.segment(id)?.seed());
+            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
+            file.advise(Access::Sequential).map_err(|error| Error::io("advise on", &path, error))?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
     }

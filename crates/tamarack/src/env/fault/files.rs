@@ -179,6 +179,11 @@ impl File for FaultFile {
         self.inner.sync_data()
     }
 
+    fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.faults.check(Call::ReadAhead, &self.path)?;
+        self.inner.read_ahead(offset, len)
+    }
+
     fn advise(&self, access: Access) -> io::Result<()> {
         self.faults.check(Call::Advise, &self.path)?;
         self.inner.advise(access)

@@ -90,6 +90,8 @@ pub enum Call {
     SyncData,
     /// `File::advise`
     Advise,
+    /// `File::read_ahead`
+    ReadAhead,
     /// `File::write_behind`
     WriteBehind,
     /// `File::map`
@@ -122,6 +124,7 @@ impl Call {
             | Self::Read
             | Self::Length
             | Self::Advise
+            | Self::ReadAhead
             | Self::WriteBehind
             | Self::Map => false,
         }

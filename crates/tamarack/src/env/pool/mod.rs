@@ -119,13 +119,20 @@ impl WorkerPool {
 
     /// Has `jobs` done on idle threads, and returns at once.
     pub fn start(&self, jobs: Vec<Job>) -> Started {
-        let group = Arc::new(Group::new(jobs.len()));
-        let idle_wanted = jobs.len();
-        if idle_wanted > 0 {
-            self.shared.state.lock().queues.push_group(Arc::clone(&group), jobs);
-        }
-        for _ in 0..idle_wanted {
-            self.shared.wake.notify_one();
+        let (group, count) = (Arc::new(Group::new(jobs.len())), jobs.len());
+        if count > 0 {
+            let mut state = self.shared.state.lock();
+            state.queues.push_group(Arc::clone(&group), jobs);
+            let threads = state.members.len();
+            drop(state);
+            // One call where all are wanted; no thread woken in vain where they are not.
+            if count >= threads {
+                self.shared.wake.notify_all();
+            } else {
+                for _ in 0..count {
+                    self.shared.wake.notify_one();
+                }
+            }
         }
         Started::new(Arc::clone(&self.shared), group)
     }

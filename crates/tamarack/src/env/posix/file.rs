@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::num::NonZero;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -77,6 +78,11 @@ impl File for PosixFile {
 
     fn write_behind(&self, offset: u64, len: u64) -> io::Result<()> {
         write_behind(&self.file, offset, len)
+    }
+
+    fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()> {
+        // No length would mean the whole file.
+        NonZero::new(len).map_or(Ok(()), |len| Ok(fadvise(&self.file, offset, Some(len), Advice::WillNeed)?))
     }
 
     fn sync_data(&self) -> io::Result<()> {

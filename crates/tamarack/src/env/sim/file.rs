@@ -139,6 +139,10 @@ impl File for SimFile {
         Ok(())
     }
 
+    fn read_ahead(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn advise(&self, _access: Access) -> io::Result<()> {
         Ok(())
     }

@@ -13,10 +13,8 @@ use crate::base::pointer::POINTER_BYTES;
 use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 
-/// Bytes that a cursor for users reads at a time, once it reads in sequence.
-const SCAN_WINDOW_MAX: u64 = 64 * 1024;
-/// The same for a compaction, which will read all of the table.
-const COMPACTION_WINDOW_MAX: u64 = 256 * 1024;
+/// Bytes that a cursor reads at a time, once it has read in sequence for long.
+const WINDOW_MAX: u64 = 256 * 1024;
 
 /// A position among the entries of a table. It keeps the table open.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl TableCursor {
             || IndexSlot { block: Arc::clone(table.top()), offset: table.footer().top_index.offset, slot: 0 };
         Self {
             fill_cache,
-            ahead: ReadAhead::new(if fill_cache { SCAN_WINDOW_MAX } else { COMPACTION_WINDOW_MAX }),
+            ahead: ReadAhead::new(WINDOW_MAX),
             top: top(),
             leaf: top(),
             data: None,

@@ -96,6 +96,10 @@ impl File for MemoryFile {
         Ok(())
     }
 
+    fn read_ahead(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn advise(&self, _access: Access) -> io::Result<()> {
         unsupported()
     }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::format::{
@@ -25,7 +26,8 @@ pub struct BlockSource {
 }
 
 /// What a scan has read ahead of itself. It reads single blocks at first, and ever larger stretches while every
-/// block follows the one before it.
+/// block follows the one before it, or lies before the one behind it if the scan goes backward. While it goes through a
+/// stretch the device is already at the next one.
 #[derive(Debug)]
 pub struct ReadAhead {
     offset: u64,
@@ -51,11 +53,27 @@ impl ReadAhead {
         handle.offset >= self.offset && handle.end() <= self.end()
     }
 
-    /// How much to read for a block at `offset` that is not held: no more than that block if the scan jumps.
-    fn widen(&mut self, offset: u64) -> u64 {
-        let follows = (self.offset..=self.end()).contains(&offset) && !self.bytes.is_empty();
-        self.window = if follows { (self.window * 2).clamp(WINDOW_MIN, self.window_max) } else { 0 };
-        self.window
+    /// What to read for the block at `handle`, which is not held, and what of the first `end` bytes a scan that goes on
+    /// like this will want after that: no more than the block, and nothing, if it has jumped.
+    fn widen(&mut self, handle: BlockHandle, end: u64) -> (Range<u64>, Range<u64>) {
+        let block = handle.offset..handle.end();
+        let (start, held) = (self.offset, !self.bytes.is_empty());
+        let forward = held && (start..=self.end()).contains(&block.start);
+        let backward = held && !forward && block.start < start && block.end >= start;
+        if !forward && !backward {
+            self.window = 0;
+            return (block, 0..0);
+        }
+        self.window = (self.window * 2).clamp(WINDOW_MIN, self.window_max);
+        if forward {
+            let read = block.start..(block.start + self.window).min(end).max(block.end);
+            let next = read.end..(read.end + self.window).min(end).max(read.end);
+            (read, next)
+        } else {
+            let read = block.end.saturating_sub(self.window).min(block.start)..block.end;
+            let next = read.start.saturating_sub(self.window)..read.start;
+            (read, next)
+        }
     }
 }
 
@@ -105,18 +123,21 @@ impl BlockSource {
         self.unpack(handle, Cow::Owned(bytes))
     }
 
-    /// The same for a scan that will want the blocks behind it too, up to `end`.
+    /// The same for a scan that will want the blocks behind it too, up to `end`, or those before it.
     pub fn read_ahead(&self, handle: BlockHandle, end: u64, ahead: &mut ReadAhead) -> Result<Vec<u8>> {
         let len = self.whole_len(handle)?;
         if !ahead.holds(handle) {
-            let rest = end.min(self.blocks_end).saturating_sub(handle.offset);
-            let want = ahead.widen(handle.offset).min(rest).max(len as u64);
+            let (read, next) = ahead.widen(handle, end.min(self.blocks_end));
             ahead.bytes.clear();
-            ahead.bytes.resize(want as usize, 0);
-            ahead.offset = handle.offset;
-            if let Err(error) = self.read_exact(&mut ahead.bytes, handle.offset) {
+            ahead.bytes.resize((read.end - read.start) as usize, 0);
+            ahead.offset = read.start;
+            if let Err(error) = self.read_exact(&mut ahead.bytes, read.start) {
                 ahead.bytes.clear();
                 return Err(error);
+            }
+            if !next.is_empty() {
+                // Advice changes no result: without it the scan waits longer.
+                self.file.read_ahead(next.start, next.end - next.start).ok();
             }
         }
         let start = (handle.offset - ahead.offset) as usize;
@@ -190,5 +211,48 @@ impl BlockSource {
             .decompress_into(stored, &mut raw)
             .map_err(|found| self.corruption(handle.offset, "compressed bytes that decode", found))?;
         Ok(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: u64 = 4096;
+    const END: u64 = 64 * BLOCK;
+
+    fn handle(number: u64) -> BlockHandle {
+        BlockHandle { offset: number * BLOCK, stored_len: (BLOCK - BLOCK_TRAILER_BYTES as u64) as u32 }
+    }
+
+    /// What is read for each of these blocks that is not held, and what after that, in blocks.
+    fn reads(blocks: impl IntoIterator<Item = u64>) -> Vec<(Range<u64>, Range<u64>)> {
+        let mut ahead = ReadAhead::new(32 * 1024);
+        let mut reads = Vec::new();
+        for block in blocks.into_iter().map(handle) {
+            if !ahead.holds(block) {
+                let (read, next) = ahead.widen(block, END);
+                (ahead.offset, ahead.bytes) = (read.start, vec![0; (read.end - read.start) as usize]);
+                assert!(ahead.holds(block));
+                let blocks = |range: Range<u64>| range.start / BLOCK..range.end / BLOCK;
+                reads.push((blocks(read), blocks(next)));
+            }
+        }
+        reads
+    }
+
+    #[test]
+    fn a_scan_reads_ever_larger_stretches_in_its_direction() {
+        let forward = [(0..1, 0..0), (1..5, 5..9), (5..13, 13..21), (13..21, 21..29), (21..29, 29..37)];
+        assert_eq!(reads(0..29), forward);
+        let backward = [(63..64, 0..0), (59..63, 55..59), (51..59, 43..51), (43..51, 35..43)];
+        assert_eq!(reads((43..64).rev()), backward);
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_either_end_nor_after_a_jump() {
+        assert_eq!(reads(59..64)[1..], [(60..64, 64..64)]);
+        assert_eq!(reads((0..5).rev())[1..], [(0..4, 0..0)]);
+        assert_eq!(reads([3, 4, 40, 20])[2..], [(40..41, 0..0), (20..21, 0..0)]);
     }
 }
