@@ -36,6 +36,11 @@ pub struct Plan {
     #[arg(long)]
     pub cold: bool,
 
+    /// After each workload that writes, leave the database alone for so many seconds before stock is taken: some work is only
+    /// done while nothing is written
+    #[arg(long, default_value_t = 0, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub idle_seconds: u64,
+
     /// Bytes per value: a number; a range whose sizes are equally likely, as 100..10000; or `pareto`, the skewed sizes of
     /// ZippyDB's values (Cao et al., FAST 2020), or pareto:SHAPE,SCALE or pareto:SHAPE,SCALE,MAX
     #[arg(long, default_value = "1024", value_name = "BYTES")]

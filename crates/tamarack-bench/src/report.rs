@@ -93,6 +93,8 @@ pub struct Written {
     pub flush_bytes_written: u64,
     pub compaction_bytes_written: u64,
     pub collection_bytes_written: u64,
+    #[serde(default)]
+    pub sorting_bytes_written: u64,
 }
 
 impl Written {
@@ -103,6 +105,7 @@ impl Written {
             flush_bytes_written: self.flush_bytes_written - before.flush_bytes_written,
             compaction_bytes_written: self.compaction_bytes_written - before.compaction_bytes_written,
             collection_bytes_written: self.collection_bytes_written - before.collection_bytes_written,
+            sorting_bytes_written: self.sorting_bytes_written - before.sorting_bytes_written,
         }
     }
 }

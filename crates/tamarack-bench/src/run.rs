@@ -140,6 +140,9 @@ impl<'a, S: Store> Bed<'a, S> {
             let seconds = started.elapsed().as_secs_f64();
             let reclaim = (workload == Workload::Deletehalf)
                 .then(|| reclaim::watch(self.path, self.live_bytes(), &self.limits));
+            if workload.writes() {
+                std::thread::sleep(Duration::from_secs(self.plan.idle_seconds));
+            }
             Result::Ok((total, seconds, reclaim, self.settle(&before)?))
         });
         let (total, seconds, reclaim, spent) = measured?;

@@ -67,6 +67,7 @@ impl Store for Tamarack {
             flush_bytes_written: stats.flush_bytes_written,
             compaction_bytes_written: stats.compaction_bytes_written,
             collection_bytes_written: stats.collection_bytes_written,
+            sorting_bytes_written: stats.sorting_bytes_written,
         })
     }
 }

@@ -56,6 +56,9 @@ fn collection(stats: &Stats) -> Value {
     json!({
         "collections": stats.collections, "collected_segments": stats.collected_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
+        "sortings": stats.sortings, "sorted_bytes": stats.sorted_bytes,
+        "sorting_bytes_written": stats.sorting_bytes_written,
+        "sorting_index_bytes_written": stats.sorting_index_bytes_written, "value_runs": stats.value_runs,
         "punched_segments": stats.punched_segments, "collected_records": stats.collected_records,
         "hidden_records": stats.hidden_records, "moved_segments": stats.moved_segments,
         "relocation_memory_bytes": stats.relocation_memory_bytes, "relocation_bytes": stats.relocation_bytes,

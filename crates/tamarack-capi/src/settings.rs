@@ -31,6 +31,7 @@ const SETTINGS: &[(&str, Setter)] = &[
     ("gc_bytes_per_second", |options, value| {
         number(value).map(|number| options.gc_bytes_per_second = number)
     }),
+    ("value_runs_max", |options, value| number(value).map(|number| options.value_runs_max = number)),
     ("reserved_bytes", |options, value| number(value).map(|number| options.reserved_bytes = Some(number))),
     ("log_mode", |options, value| {
         let modes = [("auto", LogMode::Auto), ("mapped", LogMode::Mapped), ("plain", LogMode::Plain)];
@@ -109,6 +110,7 @@ mod tests {
         ("max_space_amplification", "2.5", "max_space_amplification: 2.5"),
         ("gc", "tail", "gc: Tail"),
         ("gc_bytes_per_second", "77", "gc_bytes_per_second: 77"),
+        ("value_runs_max", "3", "value_runs_max: 3"),
         ("reserved_bytes", "0", "reserved_bytes: Some(0)"),
         ("log_mode", "plain", "log_mode: Plain"),
         ("inline_value_max", "99", "inline_value_max: 99"),

@@ -53,6 +53,7 @@ const WEIGHTS: &Weights = &[
     (Kind::Walk, 800),
     (Kind::Compare, 5),
     (Kind::Gc, 20),
+    (Kind::SortValues, 6),
     (Kind::Flush, 15),
     (Kind::Compact, 4),
     (Kind::Sync, 25),

@@ -93,6 +93,11 @@ pub struct Bench {
     #[arg(long, value_enum, value_name = "POLICY")]
     gc: Option<Collection>,
 
+    /// Sorted runs of values over one key beyond which values are sorted while nothing is written, such as during
+    /// --idle-seconds; 0 leaves them as they are
+    #[arg(long, value_name = "RUNS")]
+    value_runs_max: Option<u32>,
+
     #[command(flatten)]
     memory: Memory,
 
@@ -217,6 +222,9 @@ impl Bench {
         }
         if let Some(ratio) = self.max_space_amplification {
             options.max_space_amplification = ratio;
+        }
+        if let Some(runs) = self.value_runs_max {
+            options.value_runs_max = runs;
         }
         if let Some(collection) = self.gc {
             options.gc = match collection {

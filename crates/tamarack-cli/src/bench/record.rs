@@ -89,11 +89,18 @@ fn command_line(mut arguments: impl Iterator<Item = String>) -> String {
 
 /// The options that matter most, in words.
 fn describe(options: &Options) -> String {
-    let Options { memtable_bytes, block_cache_bytes, inline_value_max, max_space_amplification, gc, .. } =
-        options;
+    let Options {
+        memtable_bytes,
+        block_cache_bytes,
+        inline_value_max,
+        max_space_amplification,
+        gc,
+        value_runs_max,
+        ..
+    } = options;
     format!(
         "memtable {}, block cache {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
-         per live byte, gc {gc:?}",
+         per live byte, gc {gc:?}, at most {value_runs_max} runs of values",
         output::bytes(*memtable_bytes as u64),
         output::bytes(*block_cache_bytes as u64),
     )

@@ -24,6 +24,10 @@ pub struct Compact {
     /// How --start, --end and --prefix are written
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     key_format: Encoding,
+
+    /// Sort values, too, everywhere: rewrite small ones in the order of their keys until few sorted runs of them lie over any
+    #[arg(long)]
+    sort_values: bool,
 }
 
 impl Compact {
@@ -35,6 +39,9 @@ impl Compact {
         let started = Instant::now();
         let progress = Progress::start("compact", Unit::Items, None);
         db.compact_range(range.start.as_deref(), range.end.as_deref())?;
+        if self.sort_values {
+            db.sort_values()?;
+        }
         db.wait_idle()?;
         drop(progress);
         let seconds = started.elapsed().as_secs_f64();

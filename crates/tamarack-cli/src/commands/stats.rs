@@ -130,6 +130,16 @@ fn since_opening(stats: &tamarack::Stats) -> Vec<(&'static str, String)> {
             ),
         ),
         (
+            stats.sortings > 0,
+            "sorted values",
+            format!(
+                "{}: {} copied, {} of index rewritten",
+                bytes(stats.sorted_bytes),
+                bytes(stats.sorting_bytes_written),
+                bytes(stats.sorting_index_bytes_written)
+            ),
+        ),
+        (
             lookups > 0,
             "block cache",
             format!("{}, {} hits", bytes(cache.bytes), percent(cache.hits, lookups)),
@@ -269,6 +279,9 @@ fn space_to_json(stats: &tamarack::Stats) -> Value {
         "running_collections": stats.running_collections.iter().map(collection_to_json).collect::<Vec<_>>(),
         "collections": stats.collections, "collected_segments": stats.collected_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
+        "sortings": stats.sortings, "sorted_bytes": stats.sorted_bytes,
+        "sorting_bytes_written": stats.sorting_bytes_written,
+        "sorting_index_bytes_written": stats.sorting_index_bytes_written, "value_runs": stats.value_runs,
         "punched_segments": stats.punched_segments,
         "collected_records": stats.collected_records, "hidden_records": stats.hidden_records,
     })

@@ -187,7 +187,12 @@ fn space_and_what_is_written_are_reported() {
     for report in &reports {
         assert!(field(report, "disk_bytes_peak") >= field(report, "disk_bytes"), "{report}");
         assert!(field(report, "space_amplification") >= 0.5, "{report}");
-        for name in ["flush_bytes_written", "compaction_bytes_written", "collection_bytes_written"] {
+        for name in [
+            "flush_bytes_written",
+            "compaction_bytes_written",
+            "collection_bytes_written",
+            "sorting_bytes_written",
+        ] {
             assert!(field(report, name) >= 0.0, "{report}");
         }
     }

@@ -118,5 +118,6 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
     let compacted = world.ok(&["compact", "db", "--json"]).json();
     assert!(compacted["disk_bytes_after"].is_u64(), "{compacted}");
     world.ok(&["compact", "db", "--start", "key 1", "--end", "key 2"]);
+    world.ok(&["compact", "db", "--sort-values"]);
     assert_eq!(world.ok(&["scan", "db", "--keys-only"]).text().lines().count(), 20);
 }

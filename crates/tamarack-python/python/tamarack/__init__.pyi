@@ -92,6 +92,7 @@ class DB:
         max_space_amplification: float | None = None,
         gc: Literal["cost-benefit", "tail", "off"] | None = None,
         gc_bytes_per_second: int | None = None,
+        value_runs_max: int | None = None,
         reserved_bytes: int | None = None,
         log_mode: Literal["auto", "mapped", "plain"] | None = None,
         inline_value_max: int | None = None,

@@ -61,7 +61,8 @@ pub trait EventListener: Send + Sync + fmt::Debug {
     }
 }
 
-/// What happens to a collection of garbage. `job` counts collections from opening, to tell those apart that run at
+/// What happens to a collection of garbage, or to a run that sorts values ([`Options::value_runs_max`](crate::Options)), which
+/// is one of segments that need not have any; it ends when all is copied. `job` counts collections from opening, to tell those apart that run at
 /// the same time. Each that has [begun](Self::Begun) has [ended](Self::Ended) or [failed](Self::Failed) later, once,
 /// unless the process ends or the engine panics. Segments go by their ids, as in
 /// [`SegmentStats`](crate::SegmentStats).

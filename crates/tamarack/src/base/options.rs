@@ -74,6 +74,12 @@ pub struct Options {
     /// Bytes a second that garbage collection may copy, all its threads together; 0 is no limit. Less disturbs
     /// foreground reads less; writers are slowed down when it is too little to keep the bound on space. Default: 0.
     pub gc_bytes_per_second: u64,
+    /// Sorted runs of values over one key, 0 to 1000, beyond which segments of small values are rewritten in the order of
+    /// their keys while nothing is written, or when [`Db::sort_values`](crate::Db::sort_values) is called, so that long scans
+    /// read them from front to back. Fewer make scans faster and rewrite values more often: with 8, values that
+    /// were loaded in random order are written twice, and once more whenever the database has grown by a few times.
+    /// 0 leaves values where they are. Default: 8.
+    pub value_runs_max: u32,
     /// Bytes of the file system that the log leaves free, so that deletions, flushes and garbage collection go on when
     /// writes of new data are refused for want of space (compactions leave half of them, deletions a quarter); what
     /// memtables need to become tables comes on top. With 0
@@ -126,6 +132,7 @@ impl Default for Options {
             max_space_amplification: 1.3,
             gc: GcPolicy::CostBenefit,
             gc_bytes_per_second: 0,
+            value_runs_max: 8,
             reserved_bytes: None,
             log_mode: LogMode::Auto,
             inline_value_max: 512,
@@ -170,6 +177,7 @@ impl Options {
                 self.max_space_amplification
             )));
         }
+        within("value_runs_max", u64::from(self.value_runs_max), 0..=1000)?;
         within("inline_value_max", self.inline_value_max as u64, 0..=INLINE_VALUE_BYTES_MAX as u64)?;
         within("block_bytes", self.block_bytes as u64, 512..=1 << 20)?;
         within("filter_bits_per_key", u64::from(self.filter_bits_per_key), 0..=32)?;

@@ -51,4 +51,10 @@ pub trait Relocate: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// `Io`, `Corruption`.
     fn relocate(&self, table: ValuePointer, pointer: ValuePointer) -> Result<Option<ValuePointer>>;
+
+    /// Where the copy of the record at `place` is to which pointers should lead from now on, `place` itself if there is
+    /// none; `None` if the record was left behind when all around it was copied.
+    fn onward(&self, place: ValuePointer) -> Option<ValuePointer> {
+        Some(place)
+    }
 }

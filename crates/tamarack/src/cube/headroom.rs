@@ -179,7 +179,11 @@ impl Cube {
 
     /// Bytes that a collection should copy at most: what fits into one segment, and into half of what it may take.
     pub(super) fn collection_bytes_max(&self) -> u64 {
-        let most = self.options.segment_bytes_max;
+        self.copied_bytes_max(self.options.segment_bytes_max)
+    }
+
+    /// Bytes up to `most` that a job should copy at most: what fits into half of what a collection may take.
+    pub(super) fn copied_bytes_max(&self, most: u64) -> u64 {
         self.room().map_or(most, |room| {
             most.min(room.free.saturating_sub(room.promised + room.kept(Claim::Collection)) / 2)
         })

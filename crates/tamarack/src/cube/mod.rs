@@ -102,7 +102,7 @@ pub struct Cube {
     recovery: RecoveryReport,
 }
 
-/// What has been written since the cube was opened.
+/// What has been written, and scanned, since the cube was opened.
 #[derive(Debug, Default)]
 struct Counters {
     user_bytes: AtomicU64,
@@ -119,6 +119,12 @@ struct Counters {
     collected_records: AtomicU64,
     punched_segments: AtomicU64,
     hidden_records: AtomicU64,
+    /// Bytes of values that iterators have read ahead.
+    scanned_bytes: AtomicU64,
+    sortings: AtomicU64,
+    sorted_bytes: AtomicU64,
+    sorting_bytes_written: AtomicU64,
+    sorting_index_bytes: AtomicU64,
 }
 
 impl std::fmt::Debug for Cube {

@@ -310,6 +310,28 @@ impl CommitOrder {
         Ok(())
     }
 
+    /// Has the last segment ended by `replace`, which begins the next one. Nothing happens if nothing is in it.
+    ///
+    /// # Errors
+    /// Whatever `replace` fails with; `ReadOnly`; `Closed`.
+    pub fn end_segment(&self, replace: impl FnOnce(SegmentTurn) -> Result<Cleared>) -> Result<()> {
+        let mut state = self.state.lock();
+        self.wait_for_turn(&mut state)?;
+        if state.tail.offset <= SEGMENT_HEADER_BYTES {
+            return Ok(());
+        }
+        let segment = state.segment_turn(0, Claim::Data);
+        state.turning = true;
+        drop(state);
+        let mut turn = Turn { order: self, finished: false };
+        let cleared = replace(segment);
+        state = turn.finish();
+        state.install(cleared?);
+        // Even if nothing is in it, flushing it moves the log head into the new segment.
+        state.memtable_used = true;
+        Ok(())
+    }
+
     /// Refuses every further grant, waits for the present turn, and returns what is left to finish: the active
     /// segment with the end of its records, and the last ticket.
     pub fn close(&self) -> (Option<Arc<Segment>>, LogPosition, Ticket) {
@@ -392,14 +414,15 @@ impl State {
             return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, long_log)));
         }
         let end = self.tail.offset + need.log_bytes;
-        let Some(segment) = &self.segment else { return Some(self.segment_turn(need)) };
+        let next_segment = || Obstacle::Segment(self.segment_turn(need.log_bytes, need.claim));
+        let Some(segment) = &self.segment else { return Some(next_segment()) };
         if end > segment.capacity() {
             // A memtable that would have to go before the next segment is full goes with this one: a full segment is
             // not mapped any more when it is synced, which interrupts nobody.
             if self.memtable_used && span + segment.capacity() > memtable_log_max {
                 return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, true)));
             }
-            return Some(self.segment_turn(need));
+            return Some(next_segment());
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
         if end > open {
@@ -421,16 +444,16 @@ impl State {
         }
     }
 
-    fn segment_turn(&self, need: &Need) -> Obstacle {
-        Obstacle::Segment(SegmentTurn {
+    fn segment_turn(&self, log_bytes: u64, claim: Claim) -> SegmentTurn {
+        SegmentTurn {
             full: self.segment.clone(),
             tail: self.tail,
             id: self.next_segment,
             first_sequence: Sequence(self.last_sequence + 1),
-            log_bytes: need.log_bytes,
-            claim: need.claim,
+            log_bytes,
+            claim,
             last_ticket: Ticket(self.last_ticket),
-        })
+        }
     }
 
     fn next_grant(&self) -> Grant {

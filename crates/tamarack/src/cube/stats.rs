@@ -130,7 +130,18 @@ pub struct Stats {
     pub collected_records: u64,
     /// Records left behind that tables still pointed to, because newer versions hide them.
     pub hidden_records: u64,
-    /// Runs of garbage collection that are under way.
+    /// Runs that have sorted values; see [`Options::value_runs_max`](crate::Options).
+    pub sortings: u64,
+    /// Bytes of the segments whose values they have sorted.
+    pub sorted_bytes: u64,
+    /// Bytes of cold segments that they have written.
+    pub sorting_bytes_written: u64,
+    /// Bytes of tables that were rewritten so that pointers lead there: a part of those that compactions have written.
+    pub sorting_index_bytes_written: u64,
+    /// The most sorted runs of values over one key when that was last looked at; 0 if it never was. The records of a
+    /// segment that do not lie in the order of their keys count as several.
+    pub value_runs: u64,
+    /// Runs of garbage collection, and of sorting, that are under way.
     pub running_collections: Vec<CollectionStats>,
     /// Segments that were moved and that tables still point into under their old ids.
     pub moved_segments: u64,
@@ -152,7 +163,7 @@ pub struct Stats {
     pub space_amplification: f64,
     /// The bytes on disk that [`Options::max_space_amplification`](crate::Options) and the slack allow.
     pub disk_bytes_max: u64,
-    /// Log, flush, compaction and collection bytes written per byte of keys and values written; 0 if nothing was.
+    /// Log, flush, compaction, collection and sorting bytes written per byte of keys and values written; 0 if nothing was.
     pub write_amplification: f64,
     /// The block cache, which databases of one process may share.
     pub block_cache: CacheStats,
@@ -298,13 +309,19 @@ impl Cube {
         stats.punched_segments = counters.punched_segments.load(Ordering::Relaxed);
         stats.collected_records = counters.collected_records.load(Ordering::Relaxed);
         stats.hidden_records = counters.hidden_records.load(Ordering::Relaxed);
+        stats.sortings = counters.sortings.load(Ordering::Relaxed);
+        stats.sorted_bytes = counters.sorted_bytes.load(Ordering::Relaxed);
+        stats.sorting_bytes_written = counters.sorting_bytes_written.load(Ordering::Relaxed);
+        stats.sorting_index_bytes_written = counters.sorting_index_bytes.load(Ordering::Relaxed);
+        stats.value_runs = self.collector.most_runs.load(Ordering::Relaxed);
         stats.running_collections = self.collector.running();
         stats.relocation_memory_bytes = self.reader.relocation_bytes();
         stats.quarantined_segments = self.collector.quarantined().iter().map(|id| id.0).collect();
         let written = stats.log_bytes_written
             + stats.flush_bytes_written
             + stats.compaction_bytes_written
-            + stats.collection_bytes_written;
+            + stats.collection_bytes_written
+            + stats.sorting_bytes_written;
         if stats.user_bytes_written > 0 {
             stats.write_amplification = written as f64 / stats.user_bytes_written as f64;
         }

@@ -9,7 +9,7 @@ use super::reading::Reading;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::pointer::ValuePointer;
-use crate::base::sync::Arc;
+use crate::base::sync::{Arc, Ordering};
 use crate::index::version::Version;
 use crate::vlog::fetch::Wanted;
 
@@ -104,6 +104,8 @@ impl Window {
         if wanted.is_empty() {
             return;
         }
+        let bytes = wanted.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
+        source.cube.counters.scanned_bytes.fetch_add(bytes, Ordering::Relaxed);
         let (keys, buffers) = (Arc::clone(&self.bytes), std::mem::take(buffers));
         self.reading = Some(source.cube.read_values(keys, wanted, source.verify, buffers, ahead));
     }

@@ -2,6 +2,7 @@
 
 mod iter;
 mod property;
+mod sort;
 
 use std::path::Path;
 

@@ -108,7 +108,8 @@ impl Life {
             }
             22 | 23 => self.db().flush().expect("nothing fails"),
             24 => self.db().compact_range(None, None).expect("nothing fails"),
-            25 | 26 => drop(self.db().gc(GcGoal::Until(1.0)).expect("nothing fails")),
+            25 => drop(self.db().gc(GcGoal::Until(1.0)).expect("nothing fails")),
+            26 => self.db().sort_values().expect("nothing fails"),
             27 => self.db().sync().expect("nothing fails"),
             28 => {
                 let problems = self.db().check(CheckLevel::Values).problems;

@@ -25,7 +25,7 @@ use super::open::Index;
 use super::table::reader::TableReader;
 use super::version::{SegmentEntry, Version, VersionEdit};
 
-/// The collections that run.
+/// The collections that run: the segments that they take, and those that they have written and not handed over.
 #[derive(Debug, Default)]
 pub struct Collecting {
     victims: HashSet<SegmentId>,
@@ -43,14 +43,16 @@ impl Collecting {
 pub struct Collection {
     version: Version,
     victims: Vec<SegmentEntry>,
+    /// Cold segments that no table points into yet.
+    copies: Vec<SegmentId>,
     collecting: Arc<Mutex<Collecting>>,
 }
 
 impl Drop for Collection {
     fn drop(&mut self) {
         let mut collecting = self.collecting.lock();
-        self.victims.iter().for_each(|victim| {
-            collecting.victims.remove(&victim.meta.id);
+        self.victims.iter().map(|victim| &victim.meta.id).chain(&self.copies).for_each(|id| {
+            collecting.victims.remove(id);
         });
     }
 }
@@ -97,7 +99,8 @@ impl Index {
         let entry = |id| version.segments().get(id).expect("victims are chosen from this version").clone();
         let victims = victims.into_iter().map(entry).collect();
         let version = version.without_values();
-        let collection = Collection { version, victims, collecting: self.collecting.clone() };
+        let collecting = self.collecting.clone();
+        let collection = Collection { version, victims, copies: Vec::new(), collecting };
         (!collection.victims.is_empty()).then_some(collection)
     }
 
@@ -207,6 +210,18 @@ impl Index {
             dead.iter().all(|(id, _)| collection.victims.iter().any(|victim| victim.meta.id == *id))
         );
         self.install(VersionEdit { dead_ranges: dead, ..VersionEdit::default() })
+    }
+
+    /// Adds the cold segments `copies`, which hold records of the victims of `collection`. No table points into them
+    /// before compactions have [replaced](Self::next_replacing) pointers; until `collection` is dropped they stay nevertheless,
+    /// and are not collected. Their files and names are durable.
+    ///
+    /// # Errors
+    /// As for [`install`](Self::install).
+    pub fn add_copies(&self, collection: &mut Collection, copies: Vec<SegmentMeta>) -> Result<Arc<Version>> {
+        collection.copies.extend(copies.iter().map(|meta| meta.id));
+        collection.collecting.lock().victims.extend(&collection.copies);
+        self.install(VersionEdit { add_segments: copies, ..VersionEdit::default() })
     }
 
     /// Ends `collection`: one edit adds `output`, which holds every record that was copied, and moves the victims and

@@ -1,13 +1,13 @@
 //! Flushing and compacting: the entry points for the cube's background work.
 
 use crate::base::error::Result;
-use crate::base::ids::Sequence;
+use crate::base::ids::{SegmentId, Sequence};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Mutex};
 
 use super::compact::{
     CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, InProgress, ManualCompaction,
-    ManualStep, RunAll, Signals, Ticket, pick,
+    ManualStep, RunAll, Signals, Ticket, pick, pick_replacing,
 };
 use super::flush::flush;
 use super::memtable::Memtable;
@@ -41,14 +41,14 @@ impl Drop for Compaction {
     }
 }
 
-/// The next step of a manual compaction.
+/// The next step of compactions that somebody waits for.
 #[derive(Debug)]
 pub enum ManualTurn {
     /// Run this, then ask again.
     Run(Compaction),
     /// A running compaction is in the way: ask again when one has ended.
     Blocked,
-    /// The range is compacted.
+    /// All is done.
     Done,
 }
 
@@ -85,10 +85,28 @@ impl Index {
 
     /// The next step of a manual compaction.
     pub fn next_manual(&self, manual: &mut ManualCompaction) -> ManualTurn {
-        let mut turn = ManualTurn::Done;
         let options = &self.options.compaction;
+        self.register_step(|version, in_progress| manual.next(version, in_progress, options))
+    }
+
+    /// The next compaction that rewrites tables which point into the segments `homes`, under whatever id. It must be run
+    /// with a [`Relocate`] that leads [`onward`](Relocate::onward) out of them. Once it is done, no table points there, and
+    /// none ever will, as no memtable does.
+    pub fn next_replacing(&self, homes: &[SegmentId]) -> ManualTurn {
+        let options = &self.options.compaction;
+        self.register_step(|version, in_progress| {
+            let segments = version.segments();
+            let moved = segments.moved().filter(|(_, moved)| homes.contains(&moved.table.segment));
+            let mut ids: Vec<_> = moved.map(|(id, _)| id).chain(homes.iter().copied()).collect();
+            ids.sort_unstable();
+            pick_replacing(version, in_progress, options, &ids)
+        })
+    }
+
+    fn register_step(&self, step: impl FnOnce(&Arc<Version>, &InProgress) -> ManualStep) -> ManualTurn {
+        let mut turn = ManualTurn::Done;
         let compaction = self.register(|version, in_progress| {
-            match manual.next(version, in_progress, options) {
+            match step(version, in_progress) {
                 ManualStep::Plan(plan) => return Some(plan),
                 ManualStep::Blocked => turn = ManualTurn::Blocked,
                 ManualStep::Done => {}

@@ -4,7 +4,8 @@
 //! it, [`scan`] walks over records without reading values, [`recover`] finds where a log ends after a crash and
 //! whether what is missing may be missing, [`reader`] gives a value for a pointer and [`fetch`] many
 //! values at once. For garbage collection [`heads`] reads chosen records, [`cold`] writes the segment that keeps them,
-//! and [`relocation`] tells where they have gone; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment. Who may write where and when
+//! and [`relocation`] tells where they have gone; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment; [`shape`]
+//! tells in which order the keys of a segment lie. Who may write where and when
 //! is decided by the layer above (`cube::commit`, `cube::collect`); nothing here knows the index.
 
 pub mod cold;
@@ -19,3 +20,4 @@ pub mod relocation;
 pub mod salvage;
 pub mod scan;
 pub mod segment;
+pub mod shape;

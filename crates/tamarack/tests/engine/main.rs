@@ -30,6 +30,7 @@ mod model;
 mod promises;
 mod readers;
 mod scans;
+mod sort;
 mod space;
 mod threads;
 mod truncation;

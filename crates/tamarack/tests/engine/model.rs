@@ -23,6 +23,7 @@ const WEIGHTS: &Weights = &[
     (Kind::NewWalker, 3),
     (Kind::Walk, 23),
     (Kind::Gc, 4),
+    (Kind::SortValues, 2),
     (Kind::Flush, 3),
     (Kind::Compact, 2),
     (Kind::Sync, 1),

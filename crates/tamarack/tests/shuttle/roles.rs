@@ -129,6 +129,9 @@ impl Actor {
         for _ in 0..4 {
             let goal = self.random.pick(&[GcGoal::Once, GcGoal::Until(1.0)]);
             allow_closed(self.db.gc(goal));
+            if self.random.one_in(2) {
+                allow_closed(self.db.sort_values());
+            }
         }
         Outcome::Done
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::pace::Pace;
 use super::progress::{CollectionStats, Running};
+use super::sort::Shapes;
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::sync::{AtomicU64, Mutex, Ordering};
@@ -19,6 +20,10 @@ pub struct Collector {
     pub(super) pace: Pace,
     /// Those that run.
     pub(super) running: Running,
+    /// What segments look like to who walks over keys.
+    pub(super) shapes: Shapes,
+    /// The most runs over one key when that was last looked at.
+    pub most_runs: AtomicU64,
 }
 
 impl Collector {
@@ -34,6 +39,8 @@ impl Collector {
             quarantined: Mutex::default(),
             pace: Pace::new(rate),
             running: Running::default(),
+            shapes: Shapes::default(),
+            most_runs: AtomicU64::new(0),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::base::names::FileName;
 use crate::base::segment::SegmentMove;
 use crate::base::sync::{Arc, Ordering};
 use crate::index::Collection;
-use crate::index::version::{SegmentEntry, Version};
+use crate::index::version::{FileHandle, SegmentEntry, Version};
 use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::{SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
@@ -27,6 +27,9 @@ use crate::vlog::relocation::Relocations;
 /// Bytes of small records, of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within
 /// what fits.
 const BATCH_BYTES_MAX: usize = 16 << 20;
+
+/// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
+const KEPT_BYTES_MAX: u64 = 4096;
 
 /// What a collection does with its victims.
 #[derive(Debug, Default)]
@@ -163,19 +166,7 @@ impl Cube {
             ..GcReport::default()
         };
         let written = metas().map(|meta| meta.written.0).sum::<u64>() / done.segments;
-        let id = self.collector.next_id()?;
-        let handle = self.index.files().segment(id);
-        let salt = self.env.rng.random_u64();
-        let header = SegmentHeader {
-            cube: self.id,
-            id,
-            salt: salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?,
-            predecessor: LogPosition::default(),
-            first_sequence: Sequence(written),
-            durable: LogPosition::default(),
-        };
-        let path = FileName::Segment(id).path(&self.directory);
-        let mut output = ColdWriter::create(&*self.env.fs, path, header)?;
+        let (mut output, id, handle) = self.begin_cold_segment(Sequence(written))?;
         let mut copier = Copier {
             cube: self,
             collection: &collection,
@@ -221,15 +212,42 @@ impl Cube {
         Ok(done)
     }
 
+    /// Begins a cold segment of records that were `written` about then.
+    pub(super) fn begin_cold_segment(
+        &self,
+        written: Sequence,
+    ) -> Result<(ColdWriter<'_>, SegmentId, Arc<FileHandle>)> {
+        let id = self.collector.next_id()?;
+        let handle = self.index.files().segment(id);
+        let salt = self.env.rng.random_u64();
+        let header = SegmentHeader {
+            cube: self.id,
+            id,
+            salt: salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?,
+            predecessor: LogPosition::default(),
+            first_sequence: written,
+            durable: LogPosition::default(),
+        };
+        let path = FileName::Segment(id).path(&self.directory);
+        Ok((ColdWriter::create(&*self.env.fs, path, header)?, id, handle))
+    }
+
     /// Keeps a segment and leaves it alone from now on if `error` says that it is damaged. Other errors pass, also
     /// damage to a table that was met on the way.
-    fn quarantine(&self, job: u64, error: &Error, victim: SegmentId) {
+    pub(super) fn quarantine(&self, job: u64, error: &Error, victim: SegmentId) {
         if self.is_damage_to(error, victim) {
             self.collector.quarantine(victim);
             let name = FileName::Segment(victim);
             self.health.warn(format!("{name} is damaged and is not collected any more: {error}"));
             self.events.gc(|| GcEvent::Quarantined { job, segment: victim.0, error: error.clone() });
         }
+    }
+
+    /// Another `bytes` have been copied for the job of `promise`: they take space, and time if there is a pace to keep.
+    pub(super) fn account(&self, promise: &Promise<'_>, bytes: u64) {
+        promise.written().fetch_add(bytes, Ordering::Relaxed);
+        self.follow_space();
+        self.keep_pace(bytes);
     }
 
     /// Waits as long as `bytes` copied take at the pace that was asked for, or until the cube is closed.
@@ -243,11 +261,11 @@ impl Cube {
     }
 
     /// A close wants jobs to end.
-    fn check_not_cancelled(&self) -> Result<()> {
+    pub(super) fn check_not_cancelled(&self) -> Result<()> {
         if self.maintenance.cancelled.load(Ordering::Relaxed) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
+    pub(super) fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
         error.as_corruption().is_some_and(|place| place.file == self.reader.path(segment))
     }
 
@@ -278,8 +296,11 @@ impl Copier<'_, '_> {
             let mut from = 0;
             while from < victim.referenced.len() {
                 self.cube.check_not_cancelled()?;
-                from = Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX)
-                    .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;
+                from =
+                    Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX, KEPT_BYTES_MAX)
+                        .inspect_err(|error| {
+                            self.cube.quarantine(self.progress.job(), error, victim.meta.id)
+                        })?;
                 if batch.memory_bytes() >= BATCH_BYTES_MAX {
                     self.copy(&mut batch, output)?;
                 }
@@ -297,7 +318,7 @@ impl Copier<'_, '_> {
         for survivor in &survivors {
             self.cube.check_not_cancelled()?;
             if unpaid >= PACE_BYTES {
-                self.account(std::mem::take(&mut unpaid));
+                self.cube.account(self.promise, std::mem::take(&mut unpaid));
             }
             let victim = &self.victims[survivor.victim as usize];
             let record = victim.referenced[survivor.record as usize];
@@ -316,18 +337,11 @@ impl Copier<'_, '_> {
             self.progress.advance(1);
             unpaid += record_len(key.len(), u64::from(survivor.stored_len));
         }
-        self.account(unpaid);
+        self.cube.account(self.promise, unpaid);
         self.note_range(&survivors, batch);
         batch.survivors = survivors;
         batch.clear();
         Ok(())
-    }
-
-    /// Another `bytes` have been copied: they take space, and time if there is a pace to keep.
-    fn account(&self, bytes: u64) {
-        self.promise.written().fetch_add(bytes, Ordering::Relaxed);
-        self.cube.follow_space();
-        self.cube.keep_pace(bytes);
     }
 
     fn note_range(&mut self, sorted: &[Survivor], batch: &Batch) {

@@ -26,7 +26,8 @@
 //! A crash before 5 leaves a file that no manifest mentions, which is removed; after it, one more that is removed.
 //!
 //! Where large values have died, the victim is not copied: its file gets holes instead, by a protocol of its own
-//! ([`punch`]) that begins with the same two steps.
+//! ([`punch`]) that begins with the same two steps. And where values lie in another order than their keys, segments are
+//! copied for that alone ([`sort`]), which pointers then follow at once.
 //!
 //! # What could go wrong, and why it does not
 //!
@@ -53,6 +54,7 @@ mod punch;
 #[cfg(all(test, not(shuttle)))]
 mod punch_tests;
 mod request;
+mod sort;
 mod survivors;
 
 pub use crate::base::gc::GcReport;
@@ -60,5 +62,6 @@ pub use choose::choose;
 pub use collector::Collector;
 pub use progress::CollectionStats;
 pub use request::GcGoal;
+pub use sort::{Effort, Replacing, Sorted, ToCopies, do_readers_hold_much};
 
 use choose::Candidate;

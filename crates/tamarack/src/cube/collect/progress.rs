@@ -55,6 +55,11 @@ struct Work {
 }
 
 impl Running {
+    /// The number of another one.
+    pub fn next_job(&self) -> u64 {
+        self.last_job.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Those that run, in the order in which they began.
     pub fn list(&self) -> Vec<CollectionStats> {
         self.works.lock().iter().map(|(&job, work)| work.stats(job)).collect()
@@ -124,7 +129,7 @@ impl<'a> Progress<'a> {
             records_done: AtomicU64::new(0),
         });
         let running = &cube.collector.running;
-        let job = running.last_job.fetch_add(1, Ordering::Relaxed) + 1;
+        let job = running.next_job();
         running.works.lock().insert(job, Arc::clone(&work));
         let next_event = work.records_per_event();
         let progress = Self { cube, job, work, next_event };

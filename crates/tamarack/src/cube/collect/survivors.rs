@@ -13,9 +13,6 @@ use crate::vlog::heads::HeadReader;
 use crate::vlog::reader::OpenSegment;
 use crate::vlog::relocation::Relocations;
 
-/// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
-const KEPT_BYTES_MAX: u64 = 4096;
-
 /// A segment that is collected.
 #[derive(Debug)]
 pub struct Victim {
@@ -97,15 +94,16 @@ impl Cube {
         Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
     }
 
-    /// Reads the heads of the records `from..`, and all of those that are small, of victim `number` until `batch` is full or the victim ends. Returns
-    /// where to go on.
+    /// Reads the heads of the records `from..`, and all of those of at most `kept_bytes_max`, of victim `number` until `batch`
+    /// is full or the victim ends. Returns where to go on.
     pub(super) fn add_referenced(
         (number, victim): (usize, &Victim),
         from: usize,
         batch: &mut Batch,
         batch_bytes_max: usize,
+        kept_bytes_max: u64,
     ) -> Result<usize> {
-        let mut heads = HeadReader::new(&victim.segment, victim.meta.end, KEPT_BYTES_MAX);
+        let mut heads = HeadReader::new(&victim.segment, victim.meta.end, kept_bytes_max);
         for (place, record) in victim.referenced.iter().enumerate().skip(from) {
             if batch.memory_bytes() >= batch_bytes_max {
                 return Ok(place);

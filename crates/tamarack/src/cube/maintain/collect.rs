@@ -32,6 +32,10 @@ impl Cube {
         if self.options.gc == GcPolicy::Off || state.gc_pauses > 0 || state.collection_stopped.is_some() {
             return state.collecting > 0;
         }
+        // Copies and what they are made from are both there: that passes.
+        if state.sorting && demand == Demand::Idle {
+            return state.collecting > 0;
+        }
         let jobs_max = if space.debt() > 0.3 { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for.

@@ -4,26 +4,38 @@ use super::super::Cube;
 use super::super::headroom::Claim;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::segment::Relocate;
-use crate::base::sync::{Arc, Ordering};
+use crate::base::sync::{Arc, AtomicU64, Ordering};
 use crate::index::{Compaction, ManualTurn, Signals};
-use crate::vlog::lease::Lease;
 
 impl Cube {
-    /// Runs one compaction; `lease` was taken before it was picked.
-    pub(super) fn compaction_job(&self, compaction: Compaction, lease: Arc<Lease>) {
-        let stopped = self.compact(compaction, lease).err().filter(|error| error.kind() != ErrorKind::Closed);
+    /// Runs one compaction, and counts what it has written with `counter` as well, if there is one; the lease in `relocate`
+    /// was taken before it was picked. If it fails, pointers are not replaced any more.
+    pub(super) fn compaction_job(
+        &self,
+        compaction: Compaction,
+        relocate: Arc<dyn Relocate>,
+        counter: Option<&AtomicU64>,
+    ) {
+        let done = self.compact(compaction, relocate).map(|bytes| {
+            counter.map(|counter| counter.fetch_add(bytes, Ordering::Relaxed));
+        });
+        let stopped = done.err().filter(|error| error.kind() != ErrorKind::Closed);
         if let Some(error) = &stopped {
             self.health.warn(format!("a compaction failed: {error}"));
         }
+        let mut given_up = None;
         self.end_job(|state| {
             state.compacting -= 1;
             if let Some(error) = stopped {
                 state.compaction_stopped.get_or_insert(error);
+                given_up = state.give_up_replacing();
             }
         });
+        drop(given_up);
     }
 
-    fn compact(&self, compaction: Compaction, lease: Arc<Lease>) -> Result<()> {
+    /// Runs one compaction; returns how many bytes it has written.
+    pub(super) fn compact(&self, compaction: Compaction, relocate: Arc<dyn Relocate>) -> Result<u64> {
         let bytes = compaction.output_bytes_max();
         let promise = self.promise("a compaction", bytes, Claim::Compaction)?;
         let snapshots = self.snapshots.list();
@@ -33,7 +45,6 @@ impl Cube {
             written: Arc::clone(promise.written()),
         };
         let run_all = |jobs| self.workers.run_all(jobs);
-        let relocate: Arc<dyn Relocate> = lease;
         let (edit, done) = self.index.run(&compaction, &snapshots, &signals, &relocate, parts, &run_all)?;
         // Before they are there, so that it is never forgotten what the inputs hide.
         self.estimate_tables(&edit.add_tables);
@@ -48,7 +59,8 @@ impl Cube {
         self.current.install(|| self.index.version());
         self.forget_estimates(gone.into_iter());
         self.estimate_missing();
-        self.drop_dead_segments()
+        self.drop_dead_segments()?;
+        Ok(done.bytes_written)
     }
 
     /// Flushes, and rewrites every table that overlaps `start..=end` down to the deepest level in use, so that

@@ -1,7 +1,7 @@
 //! What happens while nothing is written: a thread looks every now and then, and brings about what no write would.
 //!
 //! Garbage that writers were let off is collected down to the goal; memtables that hide much of it are flushed, so that
-//! it is seen; writers are refused while readers hold far too much; and the segment prepared for the next writes is
+//! it is seen; values are sorted; writers are refused while readers hold far too much; and the segment prepared for the next writes is
 //! given back. The thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits
 //! for a look that is under way, so that the lock on the directory goes with the last handle.
 
@@ -33,6 +33,8 @@ const READER_OLD: Duration = Duration::from_secs(60);
 struct Watch {
     log_bytes: u64,
     since: Duration,
+    /// Bytes of values that scans had read when values were last sorted for their sake.
+    scans_paid_for: u64,
     /// Since when readers have held more than there is alive.
     exhausted_since: Option<Duration>,
     /// The number of the snapshot that was told of.
@@ -118,6 +120,7 @@ impl Cube {
         if log_bytes != watch.log_bytes || watch.since.is_zero() {
             (watch.log_bytes, watch.since) = (log_bytes, now);
             self.schedule();
+            self.sort_for_scans(&mut watch.scans_paid_for);
             self.warn_of_old_snapshot(now, watch, Demand::Busy);
             return;
         }
@@ -138,6 +141,8 @@ impl Cube {
         // Its failure costs space; a writer that needs the segment makes it itself.
         drop(self.spare.discard(&*self.env.fs));
         self.surface_garbage(&space);
+        self.expose_log();
+        self.start_sorting(&space, Demand::Idle);
         if space.is_over_goal(Demand::Idle) {
             // A checkpoint may be gone that shared their files.
             self.punch_holes(true);

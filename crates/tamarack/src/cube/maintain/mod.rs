@@ -1,12 +1,12 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Four kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! Five kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
-//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, and *collecting* copies live
-//! values out of segments that are mostly dead. One sealing and one flushing job run at a time, and as many compactions
-//! and collections as do not touch each other. Every change of memtables, segments or tables ends with
-//! [`Cube::schedule`], which starts what has become possible. What has become superfluous by all that is removed by
-//! [`removal`].
+//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
+//! values out of segments that are mostly dead, and *sorting* copies them out of segments where they lie in disorder. One
+//! sealing, one flushing and one sorting job run at a time, and as many compactions and collections as do not touch each
+//! other. Every change of memtables, segments or tables ends with [`Cube::schedule`], which starts what has become
+//! possible. What has become superfluous by all that is removed by [`removal`].
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
 //! one to ask starts them again. Any other failure there poisons the cube. A compaction that fails stops compaction:
@@ -19,6 +19,7 @@ mod compact;
 mod flush;
 mod idle;
 mod removal;
+mod sort;
 
 pub use idle::watch;
 pub use removal::{Removal, RemoverSlot};
@@ -29,6 +30,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Cube;
+use super::collect::Replacing;
 use super::publish::Ticket;
 use super::space::{Demand, Space};
 use crate::base::error::{Error, ErrorKind, Result};
@@ -74,6 +76,12 @@ struct State {
     flushing: bool,
     compacting: usize,
     collecting: usize,
+    /// Whether values are being sorted: copied, in the background or on a caller's thread, or ...
+    sorting: bool,
+    /// ... copied so far, and pointers are being replaced.
+    replacing: Option<Box<Replacing>>,
+    /// The segments in which there was nothing left to sort.
+    surveyed: Option<sort::Surveyed>,
     /// Collections on their callers' threads.
     requested: usize,
     /// How many jobs have ended.
@@ -176,9 +184,12 @@ impl Cube {
             return;
         }
         self.start_compaction(&this, state, LEVEL_DUE_PERMILLE);
+        self.start_replacing(&this, state);
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let collected = self.start_collections(&this, state, space, demand);
-        if space.is_over_goal(demand) && !collected && state.compacting == 0 {
+        // Values that are being sorted take more than they will.
+        let passing = state.sorting && demand == Demand::Idle;
+        if space.is_over_goal(demand) && !collected && !passing && state.compacting == 0 {
             // What is dead is hidden: merging levels before they are due shows where.
             self.start_compaction(&this, state, LEVEL_DUE_EARLY_PERMILLE);
         }
@@ -207,7 +218,7 @@ impl Cube {
             let Some(compaction) = self.index.pick(due_permille) else { break };
             state.compacting += 1;
             let end = |state: &mut State| state.compacting -= 1;
-            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease));
+            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease, None));
         }
     }
 
@@ -235,7 +246,7 @@ impl Cube {
 
     /// How far background work is behind, from 0 to 1: the worse of memtables that wait for a flush, tables that
     /// wait in level 0, and log that would have to be replayed.
-    fn debt(&self) -> f64 {
+    pub(super) fn debt(&self) -> f64 {
         let state = self.current.peek();
         let memtables = state.frozen.len() as f64 / self.options.memtables_max as f64;
         let level0 = state.version.level(0).len() as f64 / LEVEL0_TABLES_MAX as f64;
@@ -348,11 +359,15 @@ impl Cube {
         self.maintenance.lookout.end();
         let mut state = self.maintenance.state.lock();
         state.closing = true;
+        let given_up = state.give_up_replacing();
         while self.is_busy(&state) || state.requested > 0 {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();
-        std::mem::take(&mut state.seals)
+        let seals = std::mem::take(&mut state.seals);
+        drop(state);
+        drop(given_up);
+        seals
     }
 
     /// Ends a job: `finish` changes the state and whatever became possible is started under one lock, so that nobody
@@ -406,8 +421,18 @@ impl Cube {
 }
 
 impl State {
+    /// Leaves pointers as they are; what was held for replacing them is returned, to be dropped without a lock.
+    fn give_up_replacing(&mut self) -> Option<Box<Replacing>> {
+        let replacing = self.replacing.take();
+        if replacing.is_some() {
+            self.sorting = false;
+        }
+        replacing
+    }
+
     fn is_busy(&self) -> bool {
-        self.seal_queued || self.sealing || self.flushing || self.compacting + self.collecting > 0
+        let jobs = self.compacting + self.collecting;
+        self.seal_queued || self.sealing || self.flushing || self.sorting || jobs > 0
     }
 }
 

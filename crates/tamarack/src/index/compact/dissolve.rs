@@ -73,7 +73,7 @@ pub fn pick_dissolving(
 }
 
 /// Pointers of `table` into the segments `moved`. Both are in the order of ids, and there may be many.
-fn moved_pointers(table: &TableMeta, mut moved: &[SegmentId]) -> u64 {
+pub(super) fn moved_pointers(table: &TableMeta, mut moved: &[SegmentId]) -> u64 {
     let mut pointers = 0;
     for reference in &table.references {
         while moved.first().is_some_and(|&id| id < reference.segment) {

@@ -6,7 +6,7 @@
 //! the edit, which the index installs.
 //!
 //! Compactions also replace pointers into segments that were moved. Where too many are left, [`dissolve`] has tables
-//! rewritten for that alone.
+//! rewritten for that alone; and so has the sorting of values, whose copies get pointers of their own ([`pick_replacing`]).
 //!
 //! Two plans that share a level never overlap in key range while both run ([`InProgress`]): that alone makes the
 //! edits of concurrent compactions fit one another.
@@ -17,6 +17,7 @@ mod in_progress;
 mod manual;
 mod picker;
 mod plan;
+mod replace;
 mod run;
 mod split;
 
@@ -28,6 +29,7 @@ pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
 pub use picker::pick;
 pub use plan::CompactionPlan;
+pub use replace::pick_replacing;
 pub use run::{CompactionJob, CompactionStats, RunAll, Signals};
 
 /// How much larger the target of a level is than that of the level above it.
@@ -47,8 +49,8 @@ const DELETED_WEIGHT_DIVISOR: u64 = 32;
 /// full size in the level below its own: compacting it later would cost too much.
 const GRANDPARENT_TABLES_MAX: u64 = 10;
 
-/// A step of a manual compaction takes about this many tables of full size, so that it can be cancelled and
-/// leaves room for others.
+/// A step of a manual compaction, and of one that replaces pointers, takes about this many tables of full size, so that it
+/// can be cancelled and leaves room for others.
 const MANUAL_STEP_TABLES: u64 = 8;
 
 /// What compactions go by.

@@ -229,8 +229,9 @@ impl CompactionJob {
         let segments = version.segments();
         let table = segments.relocation_table(pointer.segment);
         let place = table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer))?;
-        match place.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
-            Some(_) if table.is_none() => return Ok(Some(Present::Same(payload))),
+        let present = place.and_then(|place| self.relocate.onward(place));
+        match present.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
+            Some(present) if present == pointer => return Ok(Some(Present::Same(payload))),
             Some(present) => return Ok(Some(Present::Moved(present.to_bytes()))),
             None => {}
         }
@@ -248,7 +249,7 @@ impl CompactionJob {
             }
             _ => {
                 let at = place.unwrap_or(pointer);
-                let found = "a range that was given back";
+                let found = "one that was left behind, or a range that was given back";
                 Error::corruption(&name(at.segment), u64::from(at.offset), "a record", found)
             }
         })

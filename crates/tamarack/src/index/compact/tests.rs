@@ -1,5 +1,6 @@
 //! Scripts: a version, what runs already, and the plan that comes out.
 
+use crate::base::ids::SegmentId;
 use crate::base::sync::Arc;
 
 use super::super::version::Version;
@@ -178,6 +179,63 @@ fn pointers_of_level_0_are_replaced_on_the_way_down() {
     assert_eq!(picks(&format!("{tables}{MOVED}")), ["merge L0 4[c-d] 3[a-b] 2[a-c] with L1 10[a-c]"]);
     let behind = "L0: 5[x-z] refs=1:9:900 4[c-d] 3[a-b] refs=1:9:900";
     assert_eq!(picks(&format!("{behind}{MOVED}")), ["move L0 3[a-b]"], "the oldest first");
+}
+
+/// What is rewritten so that nothing points to segments 1 and 9, everything running at the same time, and how it ends.
+fn replacings(text: &str, running: Option<&CompactionPlan>) -> Vec<String> {
+    let version = Arc::new(version(text));
+    let mut in_progress = InProgress::default();
+    if let Some(running) = running {
+        in_progress.start(running);
+    }
+    let mut plans = Vec::new();
+    loop {
+        match pick_replacing(&version, &in_progress, &options(), &[SegmentId(1), SegmentId(9)]) {
+            ManualStep::Plan(plan) => {
+                in_progress.start(&plan);
+                plans.push(render(&plan));
+            }
+            ManualStep::Blocked => plans.push("blocked".into()),
+            ManualStep::Done => plans.push("done".into()),
+        }
+        assert!(plans.len() < 100, "it does not stop: {plans:?}");
+        if ["blocked", "done"].contains(&plans.last().expect("one was added").as_str()) {
+            return plans;
+        }
+    }
+}
+
+#[test]
+fn tables_that_point_into_sorted_segments_are_rewritten() {
+    assert_eq!(replacings("L0: 4[a-b] refs=2:1:100\nL1: 10[c-d] refs=8:1:100", None), ["done"]);
+    assert_eq!(
+        replacings(
+            "L0: 4[a-d] refs=9:1:100 3[e-f]\nL1: 10[a-b] refs=1:1:100 11[c-d] 12[x-y] refs=1:1:100",
+            None
+        ),
+        ["merge L0 4[a-d] with L1 10[a-b] 11[c-d]", "merge L1 12[x-y] in place", "blocked"],
+        "level 0 first, with what it takes along; then nothing is known until these have ended"
+    );
+    let tables = "L2: 20[a-b] bytes=50 refs=1:1:100 21[c-d] bytes=40 refs=9:1:100 22[e-f] refs=1:1:100 23[g-h] \
+                  24[i-j] refs=9:1:100";
+    assert_eq!(
+        replacings(tables, None),
+        [
+            "merge L2 20[a-b] 21[c-d] in place",
+            "merge L2 22[e-f] in place",
+            "merge L2 24[i-j] in place",
+            "blocked"
+        ],
+        "only side by side, and not too many at once"
+    );
+}
+
+#[test]
+fn what_a_running_compaction_may_write_is_waited_for() {
+    let before = Arc::new(version("L1: 10[a-b] refs=1:1:100"));
+    let upper = before.level(1).to_vec();
+    let running = CompactionPlan::new(&before, 1, 2, upper, &options());
+    assert_eq!(replacings("L2: 20[a-b] refs=7:1:100", Some(&running)), ["blocked"]);
 }
 
 #[test]

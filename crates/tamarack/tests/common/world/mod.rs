@@ -119,6 +119,7 @@ impl World {
             Kind::Walk => self.walk(),
             Kind::Compare => self.compare(),
             Kind::Gc => self.gc(),
+            Kind::SortValues => self.db().sort_values().unwrap(),
             Kind::Flush => self.db().flush().unwrap(),
             Kind::Compact => self.compact(),
             Kind::Sync => self.db().sync().unwrap(),

@@ -23,6 +23,7 @@ pub enum Kind {
     /// Compares everything there is at a moment.
     Compare,
     Gc,
+    SortValues,
     Flush,
     Compact,
     Sync,
@@ -122,6 +123,7 @@ impl Character {
             recovery_log_max: recovery_log_max.max(2 * segment_bytes_max),
             log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
             max_space_amplification: random.pick(&[1.05, 1.3, 1000.0]),
+            value_runs_max: random.pick(&[0, 1, 2, 8]),
             gc_bytes_per_second: random.pick(&[0, 0, 64 << 20]),
             gc: random.pick(&[GcPolicy::CostBenefit, GcPolicy::CostBenefit, GcPolicy::Tail, GcPolicy::Off]),
             inline_value_max: random.pick(&[0, 16, 512]),

@@ -15,6 +15,7 @@ pub enum Step {
     Flush,
     Compact,
     Gc,
+    SortValues,
     Rest,
     Snapshot,
     Read,
@@ -55,6 +56,7 @@ impl Character {
             Step::Flush,
             Step::Compact,
             Step::Gc,
+            Step::SortValues,
             Step::Rest,
             Step::Snapshot,
             Step::Read,
@@ -122,6 +124,7 @@ fn options(random: &mut Random) -> Options {
     Options {
         gc: random.pick(&[GcPolicy::CostBenefit, GcPolicy::Tail, GcPolicy::Off]),
         max_space_amplification: random.pick(&[1.05, 1.3, 1000.0]),
+        value_runs_max: random.pick(&[0, 1, 8]),
         log_mode: random.pick(&[LogMode::Auto, LogMode::Plain]),
         background_threads: random.pick(&[1, 2]),
         inline_value_max: random.pick(&[0, 16, 200]),

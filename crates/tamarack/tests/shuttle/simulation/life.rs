@@ -197,6 +197,7 @@ impl Life {
             Step::Flush => db.flush().map(|()| true),
             Step::Compact => db.compact_range(None, None).map(|()| false),
             Step::Gc => db.gc(self.random.pick(&[GcGoal::Once, GcGoal::Until(1.0)])).map(|_| false),
+            Step::SortValues => db.sort_values().map(|()| false),
             Step::Rest => db.wait_idle().map(|()| false),
             Step::Checkpoint => return self.checkpoint(db),
         };

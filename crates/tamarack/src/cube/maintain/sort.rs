@@ -1,0 +1,229 @@
+//! When values are sorted: while nothing is written, when scans have read much, or when somebody asks for it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::super::Cube;
+use super::super::collect::{Effort, Replacing, Sorted, ToCopies, do_readers_hold_much};
+use super::super::order::Obstacle;
+use super::super::space::{Demand, Space};
+use super::State;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::ids::SegmentId;
+use crate::base::options::GcPolicy;
+use crate::base::sync::{Arc, Ordering};
+use crate::env::panic_message;
+use crate::env::pool::Priority;
+use crate::index::ManualTurn;
+
+/// From this much on, flushes and compactions that are behind are worth giving way to.
+const DEBT_MAX: f64 = 0.5;
+/// The end of the log is sealed and flushed for the sake of sorting if it is this part of a full segment at least.
+const EXPOSED_PART: u64 = 8;
+
+/// Which segments there were when nothing was left to sort: the log's head, how many are sealed, and the last of these.
+pub type Surveyed = (SegmentId, usize, Option<SegmentId>);
+
+impl Cube {
+    /// Starts sorting values if no other job runs, none is wanted at that `demand`, and it may gain something. Returns whether
+    /// it did.
+    pub(super) fn start_sorting(&self, space: &Space, demand: Demand) -> bool {
+        let Some(this) = self.this.upgrade() else { return false };
+        if !self.may_sort() || do_readers_hold_much(space) || space.is_over_goal(demand) {
+            return false;
+        }
+        let surveyed = self.surveyed();
+        let mut state = self.maintenance.state.lock();
+        if state.is_busy() || state.gc_pauses > 0 || state.surveyed == Some(surveyed) {
+            return false;
+        }
+        if state.closing || self.maintenance.cancelled.load(Ordering::Relaxed) || self.health.is_poisoned() {
+            return false;
+        }
+        state.sorting = true;
+        let end = |state: &mut State| state.sorting = false;
+        this.start(&mut state, Priority::Low, end, Cube::sorting_job);
+        true
+    }
+
+    /// Starts sorting values while writes keep coming, if scans have read as many bytes of values as a job may take since
+    /// `paid_for`, what they had read when the last one began: what reorders values for scans never writes more than
+    /// they read.
+    pub(super) fn sort_for_scans(&self, paid_for: &mut u64) {
+        let scanned = self.counters.scanned_bytes.load(Ordering::Relaxed);
+        if scanned - *paid_for < self.sorting_job_bytes() || !self.may_sort() || self.are_writers_held_up() {
+            return;
+        }
+        if self.start_sorting(&self.space(), Demand::Busy) {
+            *paid_for = scanned;
+        }
+    }
+
+    fn surveyed(&self) -> Surveyed {
+        let version = self.index.version();
+        let segments = version.segments();
+        let last = segments.sealed().next_back().map(|entry| entry.meta.id);
+        (version.numbers().log_head.segment, segments.sealed().count(), last)
+    }
+
+    fn sorting_job(&self) {
+        let surveyed = self.surveyed();
+        let done = self.sort_some_values(Effort::Spare);
+        if let Err(error) = &done
+            && error.kind() != ErrorKind::Closed
+        {
+            self.health.warn(format!("values could not be sorted: {error}"));
+        }
+        // What failed is not tried again before something has changed.
+        let is_over = !matches!(done, Ok(Sorted::Copied(_) | Sorted::GaveWay));
+        let replacing = done.ok().and_then(Sorted::into_replacing);
+        self.end_copying(replacing, is_over.then_some(surveyed));
+    }
+
+    /// Ends the copying part of a job: if anything was copied, the other part begins.
+    fn end_copying(&self, replacing: Option<Box<Replacing>>, surveyed: Option<Surveyed>) {
+        let mut given_up = None;
+        self.end_job(|state| {
+            if surveyed.is_some() {
+                state.surveyed = surveyed;
+            }
+            if state.closing {
+                given_up = replacing;
+                state.sorting = false;
+            } else {
+                state.sorting = replacing.is_some();
+                state.replacing = replacing;
+            }
+        });
+        drop(given_up);
+    }
+
+    /// Has tables rewritten as long as some point into segments that were sorted. Once none does, these are dropped.
+    pub(super) fn start_replacing(&self, this: &Arc<Self>, state: &mut State) {
+        while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
+            let Some(replacing) = &state.replacing else { return };
+            // Before the version is loaded for which it is to hold.
+            let lease = self.leases.take(&self.reader);
+            match self.index.next_replacing(&replacing.homes) {
+                // It is looked again when the compaction that is in the way has ended.
+                ManualTurn::Blocked => return,
+                ManualTurn::Run(compaction) => {
+                    let relocate = ToCopies { lease, copies: Arc::clone(&replacing.copies) };
+                    state.compacting += 1;
+                    let end = |state: &mut State| state.compacting -= 1;
+                    this.start(state, Priority::Low, end, move |cube| {
+                        cube.compaction_job(
+                            compaction,
+                            Arc::new(relocate),
+                            Some(&cube.counters.sorting_index_bytes),
+                        );
+                    });
+                }
+                ManualTurn::Done => {
+                    let replaced = state.replacing.take();
+                    let end = |state: &mut State| state.sorting = false;
+                    this.start(state, Priority::High, end, move |cube| {
+                        // What is dropped with it may be sorted again.
+                        drop(replaced);
+                        let dropped = cube.drop_dead_segments();
+                        if let Err(error) = dropped {
+                            cube.health
+                                .warn(format!("segments that were sorted could not be dropped: {error}"));
+                        }
+                        cube.end_job(|state| state.sorting = false);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Has the log sealed and flushed up to its end, where that is much beside the index: only then can its values be
+    /// sorted. Called while nothing is written and no job runs. If it fails, whoever waits for a flush hears why.
+    pub(super) fn expose_log(&self) {
+        if !self.may_sort() {
+            return;
+        }
+        let state = self.current.load();
+        let active = self.order.active_segment().map_or(0, |(_, end)| end);
+        let log = state.unflushed_log_bytes(self.order.log_bytes()).max(active);
+        let index = state.version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
+        drop(state);
+        if log >= index.max(self.options.segment_bytes_max / EXPOSED_PART) {
+            drop(
+                self.end_segment().and_then(|()| self.order.rotate_memtable(|turn| self.next_memtable(turn))),
+            );
+            self.schedule();
+        }
+    }
+
+    fn may_sort(&self) -> bool {
+        self.options.value_runs_max > 0 && self.options.gc != GcPolicy::Off && !self.options.read_only
+    }
+
+    /// Ends the active segment, if anything is in it.
+    fn end_segment(&self) -> Result<()> {
+        self.order.end_segment(|turn| self.clear(Obstacle::Segment(turn)))
+    }
+
+    /// Sorts values until no more than [`Options::value_runs_max`](crate::Options) runs lie over any key. See
+    /// `Db::sort_values`.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`, `Corruption`, `ReadOnly`, `Closed`.
+    pub fn sort_values(&self) -> Result<()> {
+        self.check_may_write()?;
+        self.maintenance.check_open()?;
+        if self.options.value_runs_max == 0 {
+            return Ok(());
+        }
+        self.end_segment()?;
+        self.flush()?;
+        self.retry_for_want_of_space();
+        loop {
+            self.begin_copying()?;
+            let panicked = |state: &mut State| state.sorting = false;
+            let sorted = match catch_unwind(AssertUnwindSafe(|| self.sort_some_values(Effort::Whole))) {
+                Ok(sorted) => sorted,
+                Err(payload) => {
+                    self.end_panicked(panicked, &panic_message(&*payload));
+                    resume_unwind(payload);
+                }
+            };
+            let is_over = matches!(sorted, Ok(Sorted::Nothing));
+            let (replacing, failed) = match sorted {
+                Ok(sorted) => (sorted.into_replacing(), None),
+                Err(error) => (None, Some(error)),
+            };
+            self.end_copying(replacing, None);
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits until no values are being sorted, and takes the turn.
+    fn begin_copying(&self) -> Result<()> {
+        let mut state = self.maintenance.state.lock();
+        loop {
+            self.health.check_writable()?;
+            if state.closing {
+                return Err(Error::closed());
+            }
+            if let Some(error) = &state.compaction_stopped {
+                return Err(error.clone());
+            }
+            if !state.sorting {
+                state.sorting = true;
+                return Ok(());
+            }
+            self.maintenance.changed.wait(&mut state);
+        }
+    }
+
+    /// Whether writers wait for something that sorting keeps from being done.
+    pub(in super::super) fn are_writers_held_up(&self) -> bool {
+        self.debt() > DEBT_MAX || self.space().debt() > 0.0
+    }
+}
