@@ -24,9 +24,9 @@ const LIMITS: [(&str, u64); 9] = [
     ("get_from_tables", 11_500),
     ("get_together", 14_000),
     ("get_what_is_absent", 2_300),
-    ("walk_over_keys", 2_650),
-    ("walk_over_values", 5_500),
-    ("seek_each", 13_700),
+    ("walk_over_keys", 1_250),
+    ("walk_over_values", 2_100),
+    ("seek_each", 11_200),
 ];
 
 /// Counts, and compares with the limits. Does nothing where there is no valgrind, and says so.
