@@ -285,6 +285,8 @@ fn fail_each(call: Call, suffix: &str, errno: i32) {
         db.wait_idle().unwrap();
         place.faults.inject(Fault::on(call).path_ending(suffix).nth(nth).errno(errno));
         let outcome = db.sort_values();
+        // Files are removed in the background.
+        drop(db.wait_idle());
         let triggered = place.faults.triggered() > 0;
         place.faults.heal();
         if let Err(error) = &outcome {
