@@ -1,14 +1,14 @@
-//! Finds out whether the system has LevelDB's library (without it that store is left out, and a comparison says so), and
-//! which versions the others have.
+//! Finds out whether the system has LevelDB's library and a Go compiler, which builds Badger's (what cannot be had is left
+//! out, and a comparison says so), and which versions the stores have.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=Cargo.lock");
-    println!("cargo:rustc-check-cfg=cfg(has_leveldb)");
+    println!("cargo:rustc-check-cfg=cfg(has_leveldb, has_badger)");
     let locked = std::fs::read_to_string("Cargo.lock").expect("cargo has written Cargo.lock");
     for (variable, package) in [
         ("TAMARACK", "tamarack"),
@@ -20,6 +20,18 @@ fn main() {
     }
     if std::env::var_os("CARGO_FEATURE_LEVELDB").is_some() && links_with_leveldb() {
         println!("cargo:rustc-cfg=has_leveldb");
+    }
+    println!("cargo:rustc-env=BADGER_VERSION={}", badger_version());
+    match badger_library() {
+        Ok(library) => {
+            println!("cargo:rustc-cfg=has_badger");
+            println!("cargo:rustc-env=BADGER_LIBRARY={}", library.display());
+        }
+        Err(missing) => {
+            println!("cargo:rustc-env=BADGER_MISSING={missing}");
+            // It may be there the next time: a file that is not makes cargo look again.
+            println!("cargo:rerun-if-changed=badger/missing");
+        }
     }
 }
 
@@ -42,4 +54,44 @@ fn links_with_leveldb() -> bool {
     let source = b"int leveldb_major_version(void); int main(void) { return leveldb_major_version(); }";
     let written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(source).is_ok());
     child.wait().is_ok_and(|status| status.success()) && written
+}
+
+/// Badger's version, as its module file in `badger` has it.
+fn badger_version() -> String {
+    let required = std::fs::read_to_string("badger/go.mod").expect("the file is there");
+    let version =
+        required.split("github.com/dgraph-io/badger/v4 v").nth(1).and_then(|rest| rest.lines().next());
+    version.expect("it is required").to_owned()
+}
+
+/// Builds Badger's library. What is missing for that is told in one line.
+fn badger_library() -> Result<PathBuf, String> {
+    if std::env::var_os("CARGO_FEATURE_BADGER").is_none() {
+        return Err("add the feature badger".to_owned());
+    }
+    for changed in ["rerun-if-changed=badger", "rerun-if-env-changed=GO", "rerun-if-env-changed=PATH"] {
+        println!("cargo:{changed}");
+    }
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
+    let library = Path::new(&out).join("libtamarack_badger.so");
+    let mut command = Command::new(go().ok_or("install Go (or say by GO where it is), then build again")?);
+    command.args(["build", "-buildvcs=false", "-trimpath", "-buildmode=c-shared", "-o"]).arg(&library);
+    let output = command.arg(".").current_dir("badger").env("CGO_ENABLED", "1").output();
+    let output = output.map_err(|error| format!("Go cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(library);
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    words.lines().for_each(|line| println!("cargo:warning=badger: {line}"));
+    Err(format!("Go cannot build it: {}", words.lines().last().unwrap_or("it does not say why")))
+}
+
+/// Go's command: the one that `GO` names, or else one in the usual places.
+fn go() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("GO") {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path).chain([PathBuf::from("/usr/local/go/bin")]);
+    directories.map(|directory| directory.join("go")).find(|command| command.is_file())
 }

@@ -7,13 +7,15 @@ use std::path::Path;
 use clap::ValueEnum;
 use tamarack_bench::{Advance, Bed, Limits, Plan, Report, Store, Workload};
 
+#[cfg(has_badger)]
+mod badger;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(has_leveldb)]
 mod leveldb;
 #[cfg(feature = "lmdb")]
 mod lmdb;
-#[cfg(any(feature = "fjall", has_leveldb))]
+#[cfg(any(feature = "fjall", has_badger, has_leveldb))]
 mod rest;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
@@ -37,10 +39,14 @@ pub enum Peer {
     FjallBlobs,
     /// LMDB, which syncs only when asked to
     Lmdb,
+    /// Badger, which keeps values below 1 MiB in its tables
+    Badger,
+    /// Badger with values from 128 bytes on in its value log
+    BadgerVlog,
 }
 
 /// Values of so many bytes and more stand apart from the index, where a peer can do that.
-#[cfg(any(feature = "fjall", feature = "rocksdb"))]
+#[cfg(any(feature = "fjall", feature = "rocksdb", has_badger))]
 const SEPARATED_BYTES_MIN: u32 = 128;
 
 /// What is the same for all stores.
@@ -61,6 +67,8 @@ impl Peer {
             Self::Fjall => "fjall",
             Self::FjallBlobs => "fjall-blobs",
             Self::Lmdb => "lmdb",
+            Self::Badger => "badger",
+            Self::BadgerVlog => "badger-vlog",
         }
     }
 
@@ -72,6 +80,7 @@ impl Peer {
             Self::Leveldb => "of the system",
             Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
             Self::Lmdb => env!("LMDB_VERSION"),
+            Self::Badger | Self::BadgerVlog => env!("BADGER_VERSION"),
         }
     }
 
@@ -83,6 +92,8 @@ impl Peer {
             Self::Blobdb => "no compression, blobs from 128 B, collected",
             Self::FjallBlobs => "no compression, blobs from 128 B",
             Self::Lmdb => "no sync but on request, no read-ahead",
+            Self::Badger => "no compression, collected",
+            Self::BadgerVlog => "no compression, value log from 128 B, collected",
         }
     }
 
@@ -123,6 +134,15 @@ impl Peer {
             Self::Lmdb => run(lmdb::open(path)?, path, plan, workloads, tell),
             #[cfg(not(feature = "lmdb"))]
             Self::Lmdb => Err("built without it: add the feature lmdb".into()),
+            #[cfg(has_badger)]
+            Self::Badger => run(badger::open(path, setting, plan.sync, None)?, path, plan, workloads, tell),
+            #[cfg(has_badger)]
+            Self::BadgerVlog => {
+                let store = badger::open(path, setting, plan.sync, Some(SEPARATED_BYTES_MIN))?;
+                run(store, path, plan, workloads, tell)
+            }
+            #[cfg(not(has_badger))]
+            Self::Badger | Self::BadgerVlog => Err(format!("built without it: {}", env!("BADGER_MISSING"))),
         }
     }
 }
