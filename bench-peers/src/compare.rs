@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum};
 use tamarack_bench::{Comparison, Machine, Outcome, Report, Row, page};
 
 use crate::measure::Work;
+use crate::process;
 use crate::stores::Peer;
 use crate::summary;
 
@@ -20,6 +22,10 @@ pub struct Compare {
     /// How often each store runs; the median is what counts
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+
+    /// End a store's run after so many seconds, with a row that says so: for stores that stand still, or nearly
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seconds_max: Option<u64>,
 
     /// Where databases are made, one at a time, and removed again
     #[arg(long, default_value = ".", value_name = "DIR")]
@@ -100,15 +106,10 @@ impl Compare {
         let mut command = Command::new(program);
         command.arg("measure").args(["--store", store.name()]).arg("--db").arg(scratch.path());
         command.args(&self.work);
-        let output = command.output().map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let reports = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let failure = (!output.status.success()).then(|| {
-            let words = String::from_utf8_lossy(&output.stderr);
-            let last = words.lines().last().map(|line| line.trim_start_matches("error: ").to_owned());
-            last.unwrap_or_else(|| output.status.to_string())
-        });
-        Ok(Run { store, reports, failure })
+        let time_max = self.seconds_max.map(Duration::from_secs);
+        let ended = process::run(command, time_max).map_err(|error| error.to_string())?;
+        let reports = ended.said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Run { store, reports, failure: ended.failure })
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod compare;
 mod measure;
+mod process;
 mod stores;
 mod summary;
 
