@@ -6,16 +6,24 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-/// Takes the files under `path` out of the page cache, once they are durable: what is dirty would stay. What a process has
-/// mapped stays, too.
+use crate::mappings;
+
+/// Takes the files under `path` out of the page cache, once they are durable: what is dirty would stay. What another process
+/// has mapped stays.
 pub fn evict(path: &Path) -> io::Result<()> {
+    let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(path) {
         let entry = entry?;
         if entry.file_type().is_file() {
-            let file = File::open(entry.path())?;
-            file.sync_data()?;
-            fadvise(&file, 0, None, Advice::DontNeed)?;
+            files.push(entry.into_path());
         }
+    }
+    for file in &files {
+        File::open(file)?.sync_data()?;
+    }
+    mappings::evict(path)?;
+    for file in &files {
+        fadvise(File::open(file)?, 0, None, Advice::DontNeed)?;
     }
     Ok(())
 }
@@ -23,6 +31,9 @@ pub fn evict(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::ptr::null_mut;
+
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
 
     use super::*;
     use crate::resources::Resources;
@@ -31,12 +42,21 @@ mod tests {
     const TMPFS: i64 = 0x0102_1994;
 
     #[test]
+    #[expect(unsafe_code, reason = "a mapping is made")]
     fn what_is_evicted_is_read_from_the_device() {
         let directory =
             tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("the checkout can be written");
         let path = directory.path().join("file");
-        let mut file = File::create(&path).expect("the directory is ours");
+        let mut file = File::options()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .expect("the directory is ours");
         file.write_all(&vec![7; 1 << 20]).expect("there is room");
+        let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+        // SAFETY: the kernel chooses where, and nobody looks at it.
+        unsafe { mmap(null_mut(), 1 << 20, prot, flags, &file, 0) }.expect("a file can be mapped");
         evict(directory.path()).expect("files can be opened");
         let before = Resources::now();
         let bytes = std::fs::read(&path).expect("it is there");

@@ -22,6 +22,7 @@ mod failure;
 mod keys;
 mod latency;
 mod machine;
+mod mappings;
 mod memory;
 mod page;
 mod plan;
