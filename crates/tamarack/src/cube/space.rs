@@ -29,11 +29,13 @@ const SLACK_PARTS: u64 = 32;
 /// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied.
 const COLLECTED_FROM_PARTS: u64 = 15;
 /// Parts from which garbage counts as debt, and those that it may take before writers should hardly write ...
-const GARBAGE_PARTS: (u64, u64) = (COLLECTED_FROM_PARTS, 28);
+const GARBAGE_PARTS: (u64, u64) = (20, 30);
 /// ... the same for all that is on disk ...
-const TAKEN_PARTS: (u64, u64) = (19, SLACK_PARTS);
+const TAKEN_PARTS: (u64, u64) = (22, FILLED_PARTS);
 /// ... and for that with what jobs will write.
-const COMMITTED_PARTS: (u64, u64) = (28, SLACK_PARTS);
+const COMMITTED_PARTS: (u64, u64) = (27, FILLED_PARTS);
+/// Parts that are filled on purpose: the rest is for what comes between two looks.
+const FILLED_PARTS: u64 = 31;
 
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,7 +96,8 @@ impl Space {
 
     /// Whether a job may write so many bytes, as far as the bound goes.
     pub fn has_room(&self, bytes: u64) -> bool {
-        self.disk.saturating_sub(self.leaving) + self.promised + bytes <= self.goal + self.slack
+        self.disk.saturating_sub(self.leaving) + self.promised + bytes
+            <= self.goal + self.slack / SLACK_PARTS * FILLED_PARTS
     }
 
     /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
@@ -370,20 +373,20 @@ mod tests {
         assert!(!over(130, Demand::Idle) && over(131, Demand::Idle));
         assert!(!over(280, Demand::Busy) && over(281, Demand::Busy));
         let debt = |disk, reserved| space(disk, reserved).debt();
-        assert_eq!([debt(280, 0), debt(345, 0), debt(410, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!([debt(330, 0), debt(380, 0), debt(430, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
-            [debt(320, 60), debt(385, 150), debt(450, 200)],
+            [debt(350, 60), debt(395, 150), debt(440, 200)],
             [0.0, 0.5, 1.0],
             "all space may take more"
         );
         let promised = |promised| Space { promised, ..space(410, 150) };
         assert!(promised(0).debt() < 0.7, "jobs write nothing more");
-        assert!((promised(40).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
-        assert!(promised(30).has_room(10) && !promised(30).has_room(11));
-        assert!(Space { leaving: 20, ..promised(30) }.has_room(30), "readers keep what they hold");
+        assert!((promised(30).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
+        assert!(promised(20).has_room(10) && !promised(20).has_room(11));
+        assert!(Space { leaving: 20, ..promised(20) }.has_room(30), "readers keep what they hold");
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(
-            (Space { removing: 170, ..space(450, 0) }.debt() - 1.0).abs() < f64::EPSILON,
+            (Space { removing: 170, ..space(440, 0) }.debt() - 1.0).abs() < f64::EPSILON,
             "it is there yet"
         );
         assert!(!Space { removing: 170, ..space(450, 0) }.is_over_goal(Demand::Busy), "and collected");

@@ -21,7 +21,8 @@ const EARLY_FLUSH_HIDDEN: f64 = 0.1;
 const EARLY_FLUSH_PART: u64 = 64;
 
 impl Cube {
-    /// Starts collections as long as space is wanted and something is worth collecting. Returns whether one runs.
+    /// Starts collections as long as space is wanted and something is worth collecting. Returns whether one runs, or waits
+    /// for room.
     pub(super) fn start_collections(
         &self,
         this: &Arc<Self>,
@@ -41,13 +42,13 @@ impl Cube {
         // Who is about to make room is waited for.
         let soon = state.collecting > 0 || space.removing > 0;
         let fits = !soon || space.has_room(self.options.segment_bytes_max);
-        let wanted = space.is_over_goal(demand) && state.collecting < jobs_max && fits;
-        if wanted && self.is_worth_collecting(share) {
+        let wanted = space.is_over_goal(demand) && state.collecting < jobs_max;
+        if wanted && fits && self.is_worth_collecting(share) {
             state.collecting += 1;
             let end = |state: &mut State| state.collecting -= 1;
             this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
         }
-        state.collecting > 0
+        state.collecting > 0 || wanted && !fits
     }
 
     fn is_worth_collecting(&self, live_share_max: f64) -> bool {
