@@ -153,17 +153,15 @@ impl Golden {
 
     /// The disk with the file `name` changed by `change`; `None` removes it.
     pub fn damaged(&self, name: &str, change: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> SimDisk {
-        let disk = self.disk.kill();
-        let (fs, path) = (disk.env().fs, path(name));
-        let bytes = read(&disk.env(), &path);
-        fs.remove_file(&path).unwrap();
-        if let Some(bytes) = change(bytes) {
-            let file = fs.create_new(&path).unwrap();
-            file.write_at(&bytes, 0).unwrap();
-            file.sync_data().unwrap();
-        }
-        fs.sync_dir(Path::new("/db")).unwrap();
-        disk
+        damaged(&self.disk, name, change)
+    }
+
+    /// The last segment of the log that has records.
+    pub fn last_of_log(&self) -> String {
+        let env = self.disk.env();
+        let begun =
+            |name: &String| name.ends_with(".vlog") && read(&env, &path(name)).iter().any(|&byte| byte != 0);
+        self.names().into_iter().rfind(begun).expect("a log with records")
     }
 
     /// After a repair that gave `report`, every key is right, or named. Returns how many keys are named, and those that are
@@ -210,6 +208,25 @@ impl Golden {
             .collect();
         assert!(differing.is_empty(), "{what}: {differing:?} differ");
     }
+}
+
+/// A copy of `disk` with the database's file `name` changed by `change`, which is given nothing if there is none; `None`
+/// removes it.
+pub fn damaged(disk: &SimDisk, name: &str, change: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> SimDisk {
+    let disk = disk.kill();
+    let (fs, path) = (disk.env().fs, path(name));
+    let mut bytes = Vec::new();
+    if fs.exists(&path).unwrap() {
+        bytes = read(&disk.env(), &path);
+        fs.remove_file(&path).unwrap();
+    }
+    if let Some(bytes) = change(bytes) {
+        let file = fs.create_new(&path).unwrap();
+        file.write_at(&bytes, 0).unwrap();
+        file.sync_data().unwrap();
+    }
+    fs.sync_dir(Path::new("/db")).unwrap();
+    disk
 }
 
 /// The database takes writes, collects garbage and can be opened again.

@@ -4,7 +4,7 @@ use tamarack::ErrorKind;
 use tamarack::testing::{EIO, ENOSPC, Fault, FaultEnv, SimDisk};
 
 use crate::common::{PATIENCE_SECONDS, Watchdog};
-use crate::golden::{Golden, assert_lives, names, path, read, repair};
+use crate::golden::{Golden, assert_lives, damaged, names, path, read, repair};
 
 fn bit(at: usize) -> impl FnOnce(Vec<u8>) -> Option<Vec<u8>> {
     move |mut bytes: Vec<u8>| {
@@ -19,12 +19,18 @@ fn damages(golden: &Golden) -> Vec<(String, SimDisk)> {
     let names = golden.names();
     let some = |end: &str| names.iter().find(|name| name.ends_with(end) || name.starts_with(end)).unwrap();
     let last = |end: &str| names.iter().rfind(|name| name.ends_with(end)).unwrap();
+    let log = golden.damaged(&golden.last_of_log(), bit(90));
+    let mut table = read(&golden.disk.env(), &path(some(".table")));
+    table.truncate(table.len() / 2);
+    let early = |bytes: Vec<u8>| Some(bytes[..bytes.len() / 2].to_vec());
     vec![
         ("a table".into(), golden.damaged(some(".table"), bit(40))),
         ("a table is gone".into(), golden.damaged(last(".table"), |_| None)),
         ("a segment".into(), golden.damaged(some(".vlog"), bit(400))),
         ("a cold segment".into(), golden.damaged(some(".cold"), bit(400))),
-        ("the log".into(), golden.damaged(last(".vlog"), bit(90))),
+        ("the log".into(), log.kill()),
+        ("the log, and a table was begun".into(), damaged(&log, "000900.table", |_| Some(table))),
+        ("the log, and an early manifest".into(), damaged(&log, some("MANIFEST"), early)),
         ("the manifest".into(), golden.damaged(some("MANIFEST"), bit(60))),
         ("CURRENT".into(), golden.damaged("CURRENT", |_| None)),
     ]

@@ -222,7 +222,7 @@ impl<'a> Repair<'a> {
         let mut tables = Tables::examine(&workshop, &self.wanted_tables(), &mut self.report)?;
         tables.measure(&workshop)?;
         let mut log = self.find_log(&tables)?;
-        if self.version.is_some() && self.is_stale(&tables, log)? {
+        if self.version.is_some() && self.is_stale(&workshop, &tables, log)? {
             let found =
                 "an earlier one: tables that it does not mention are there, and files that it does are not";
             let path = FileName::Current.path(self.directory);
@@ -393,13 +393,12 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Whether a version has a use for the file `name`.
+/// Whether a version names the file `name`. It has a use for segments behind the log's head, too, and does not name them.
 fn mentions(version: &Version, name: FileName) -> bool {
     match name {
         FileName::Table(id) => version.tables().any(|(_, table)| table.id == id),
         FileName::Segment(id) => {
-            let head = version.numbers().log_head.segment;
-            version.segments().get(id).is_some() || (!id.is_cold() && id >= head)
+            version.segments().get(id).is_some() || version.numbers().log_head.segment == id
         }
         _ => false,
     }

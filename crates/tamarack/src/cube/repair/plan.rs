@@ -7,7 +7,7 @@ use super::commit::{self, LOST};
 use super::*;
 use crate::base::limits::LEVELS;
 use crate::base::segment::{SegmentMeta, SegmentMove};
-use crate::index::repair::put_in_force;
+use crate::index::repair::{Examined, put_in_force};
 use crate::index::version::VersionEdit;
 use crate::vlog::salvage::Wreck;
 
@@ -37,15 +37,27 @@ pub fn sealed_end(version: &Version) -> LogPosition {
 }
 
 impl Repair<'_> {
-    /// Whether the manifest is one of an earlier time: what it names is gone, and there is what it cannot know.
-    pub(super) fn is_stale(&self, tables: &Tables, log: Log) -> Result<bool> {
+    /// Whether the manifest is one of an earlier time: what it names is gone, and there is what it cannot know. A table
+    /// that is not whole is what a crash has left of one that was being written, and proves nothing.
+    pub(super) fn is_stale(&self, workshop: &Workshop, tables: &Tables, log: Log) -> Result<bool> {
         let Some(version) = &self.version else { return Ok(false) };
         let gone = |name: FileName| !self.files.contains(&name);
         let missing = tables.damaged.iter().any(|(id, _)| gone(FileName::Table(*id)))
             || version.segments().sealed().any(|entry| gone(FileName::Segment(entry.meta.id)))
             || !log.stays;
+        if !missing {
+            return Ok(false);
+        }
         let next = version.numbers().next_table_id;
-        Ok(missing && self.files.iter().any(|name| matches!(name, FileName::Table(id) if *id >= next)))
+        for name in &self.files {
+            if let FileName::Table(id) = *name
+                && id >= next
+                && matches!(workshop.examine(id, None)?, Examined::Whole(_))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What is wrong with the segments in which the log is, besides the log: what stands before its head, and footers that
