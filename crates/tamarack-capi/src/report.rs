@@ -55,6 +55,7 @@ fn work(stats: &Stats) -> Value {
 fn collection(stats: &Stats) -> Value {
     json!({
         "collections": stats.collections, "collected_segments": stats.collected_segments,
+        "recycled_segments": stats.recycled_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
         "sortings": stats.sortings, "sorted_bytes": stats.sorted_bytes,
         "sorting_bytes_written": stats.sorting_bytes_written,

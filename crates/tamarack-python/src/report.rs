@@ -69,6 +69,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> Report<'py> {
             collections,
             collected_segments,
             collected_bytes,
+            recycled_segments,
             collection_bytes_written,
             punched_segments,
             collected_records,

@@ -278,6 +278,7 @@ fn space_to_json(stats: &tamarack::Stats) -> Value {
         "readers": stats.readers.iter().map(reader_to_json).collect::<Vec<_>>(),
         "running_collections": stats.running_collections.iter().map(collection_to_json).collect::<Vec<_>>(),
         "collections": stats.collections, "collected_segments": stats.collected_segments,
+        "recycled_segments": stats.recycled_segments,
         "collected_bytes": stats.collected_bytes, "collection_bytes_written": stats.collection_bytes_written,
         "sortings": stats.sortings, "sorted_bytes": stats.sorted_bytes,
         "sorting_bytes_written": stats.sorting_bytes_written,

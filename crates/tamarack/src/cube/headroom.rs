@@ -51,6 +51,8 @@ pub struct Headroom {
 struct Filling {
     promised: u64,
     written: Arc<AtomicU64>,
+    /// Bytes of a file that was there to be written to.
+    blank: AtomicU64,
 }
 
 /// Space that a job may fill, until it is dropped.
@@ -65,6 +67,16 @@ impl Promise<'_> {
     pub fn written(&self) -> &Arc<AtomicU64> {
         &self.filling.written
     }
+
+    /// Bytes that it was promised.
+    pub fn bytes(&self) -> u64 {
+        self.filling.promised
+    }
+
+    /// The job begins to write to a file that takes `bytes` already.
+    pub fn fill_blank(&self, bytes: u64) {
+        self.filling.blank.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Promise<'_> {
@@ -78,7 +90,7 @@ impl Drop for Promise<'_> {
 pub struct Filled {
     /// What they may write yet.
     pub promised: u64,
-    /// What they have written, to files that no version mentions before they have ended.
+    /// What the files take that they write, which no version mentions before they have ended.
     pub written: u64,
 }
 
@@ -86,7 +98,7 @@ impl Headroom {
     /// What running jobs fill.
     pub fn filled(&self) -> Filled {
         self.jobs.lock().iter().fold(Filled::default(), |sum, job| {
-            let written = job.written.load(Ordering::Relaxed);
+            let written = job.written.load(Ordering::Relaxed).max(job.blank.load(Ordering::Relaxed));
             Filled {
                 promised: sum.promised + job.promised.saturating_sub(written),
                 written: sum.written + written,
@@ -95,7 +107,8 @@ impl Headroom {
     }
 
     fn promise(&self, bytes: u64) -> Promise<'_> {
-        let filling = Arc::new(Filling { promised: bytes, written: Arc::default() });
+        let filling =
+            Arc::new(Filling { promised: bytes, written: Arc::default(), blank: AtomicU64::new(0) });
         self.jobs.lock().push(Arc::clone(&filling));
         Promise { headroom: self, filling }
     }
@@ -158,7 +171,7 @@ impl Cube {
     /// `NoSpace` if even that would take what must stay free.
     pub(super) fn room_for(&self, path: &Path, best: u64, least: u64, claim: Claim) -> Result<u64> {
         let best = if claim == Claim::Deletions { best.min(DELETIONS_STEP_BYTES) } else { best }.max(least);
-        let Some(room) = self.room() else { return Ok(best) };
+        let Some(room) = self.room_with(least, claim) else { return Ok(best) };
         let fitting = [best, least].into_iter().find(|&bytes| room.has(bytes, claim));
         fitting.ok_or_else(|| no_room(&path.display().to_string(), least, claim, &room))
     }
@@ -168,7 +181,7 @@ impl Cube {
     /// # Errors
     /// `NoSpace` if that would take what must stay free.
     pub(super) fn promise(&self, job: &str, bytes: u64, claim: Claim) -> Result<Promise<'_>> {
-        match self.room() {
+        match self.room_with(bytes, claim) {
             Some(room) if bytes > 0 && !room.has(bytes, claim) => {
                 let what = format!("{job} in {}", self.directory.display());
                 Err(no_room(&what, bytes, claim, &room))
@@ -187,6 +200,16 @@ impl Cube {
         self.room().map_or(most, |room| {
             most.min(room.free.saturating_sub(room.promised + room.kept(Claim::Collection)) / 2)
         })
+    }
+
+    /// The room, once what is only kept to be recycled was given back if there is too little.
+    fn room_with(&self, bytes: u64, claim: Claim) -> Option<Room> {
+        let room = self.room()?;
+        if room.has(bytes, claim) || !self.index.files().release_stock() {
+            return Some(room);
+        }
+        self.index.files().remove_doomed();
+        self.room()
     }
 
     /// `None` if nothing is to stay free, or the file system does not tell what is: then it will say whether it is

@@ -179,6 +179,7 @@ impl Cube {
         let (segment, tail, ticket) = self.order.close();
         let seals = self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);
+        self.index.files().release_stock();
         self.index.files().remove_doomed();
         if self.options.read_only {
             return Ok(());

@@ -12,10 +12,15 @@ use super::headroom::Claim;
 use super::order::PREFAULT_BYTES;
 use crate::base::error::Result;
 use crate::base::ids::SegmentId;
+use crate::base::names::FileName;
+use crate::base::options::LogMode;
 use crate::base::sync::{Condvar, Mutex};
 use crate::env::Fs;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
+
+/// Segments that are kept to become new ones. More would spare some removals, and be garbage that cannot be collected.
+const STOCK_SEGMENTS: usize = 1;
 
 /// The spare of one cube.
 #[derive(Debug, Default)]
@@ -51,7 +56,7 @@ impl Spare {
     /// Bytes of disk that it takes.
     pub fn bytes(&self) -> u64 {
         match &*self.state.lock() {
-            State::Ready(_, spare) => spare.reserved(),
+            State::Ready(_, spare) => spare.disk_bytes(),
             State::None | State::Preparing => 0,
         }
     }
@@ -119,15 +124,52 @@ impl Cube {
     /// A spare, or nothing if there is no room for one or it fails: then the writer that needs the segment makes it,
     /// and reports what is wrong.
     fn make_spare(&self, id: SegmentId) -> Option<(SegmentId, PreparedSegment)> {
-        let capacity = self.options.segment_bytes_max;
-        let path = self.reader.path(id);
-        let step = RESERVE_STEP_MAX.min(capacity);
-        let reserve = self.room_for(&path, step, step, Claim::Data).ok()?;
-        let size = SegmentSize { capacity, reserve };
-        let spare = PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?;
+        let spare = match self.recycled_segment(id) {
+            Some(spare) => spare,
+            None => {
+                let capacity = self.options.segment_bytes_max;
+                let path = self.reader.path(id);
+                let step = RESERVE_STEP_MAX.min(capacity);
+                let reserve = self.room_for(&path, step, step, Claim::Data).ok()?;
+                let size = SegmentSize { capacity, reserve };
+                PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?
+            }
+        };
         // Pages that cannot be faulted in ahead are faulted in by the writers.
         drop(spare.prefault(PREFAULT_BYTES));
         Some((id, spare))
+    }
+}
+
+impl Cube {
+    /// While segments are filled one after another, those that are not needed any more become new ones.
+    pub(super) fn keep_stock(&self) {
+        self.index.files().keep_stock(STOCK_SEGMENTS, self.options.segment_bytes_max / 2);
+    }
+
+    /// Segment `id`, made of a file that is not needed any more, if there is one and data may have its space.
+    pub(super) fn recycled_segment(&self, id: SegmentId) -> Option<PreparedSegment> {
+        let (fs, path) = (&*self.env.fs, self.reader.path(id));
+        let capacity = self.options.segment_bytes_max;
+        if self.options.log_mode == LogMode::Plain || self.room_for(&path, 0, 0, Claim::Data).is_err() {
+            return None;
+        }
+        let file = self.index.files().recycle(FileName::Segment(id))?;
+        let fit = || {
+            let len = file.len()?;
+            if len > capacity {
+                file.set_len(capacity)?;
+            }
+            Ok::<_, std::io::Error>(len.min(capacity))
+        };
+        let Ok(blank_bytes) = fit() else {
+            // Whoever makes a new one tells what is wrong.
+            drop(fs.remove_file(&path));
+            return None;
+        };
+        // It is opened to writers step by step like any other: at the last the next one is prepared.
+        let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity) };
+        PreparedSegment::of(fs, file, blank_bytes, path, size, self.options.log_mode).ok()
     }
 }
 

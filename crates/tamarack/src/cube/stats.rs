@@ -122,6 +122,8 @@ pub struct Stats {
     pub collected_segments: u64,
     /// Bytes of those segments.
     pub collected_bytes: u64,
+    /// Files of segments that nobody needed any more and that became new segments; the others are removed.
+    pub recycled_segments: u64,
     /// Bytes of cold segments written.
     pub collection_bytes_written: u64,
     /// Segments that were not copied but got holes in their files.
@@ -304,6 +306,7 @@ impl Cube {
         stats.compactions = counters.compactions.load(Ordering::Relaxed);
         stats.collections = counters.collections.load(Ordering::Relaxed);
         stats.collected_segments = counters.collected_segments.load(Ordering::Relaxed);
+        stats.recycled_segments = self.index.files().recycled();
         stats.collected_bytes = counters.collection_bytes_read.load(Ordering::Relaxed);
         stats.collection_bytes_written = counters.collection_bytes_written.load(Ordering::Relaxed);
         stats.punched_segments = counters.punched_segments.load(Ordering::Relaxed);

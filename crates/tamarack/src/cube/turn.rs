@@ -104,6 +104,7 @@ impl Cube {
         self.current.add_segment(handle);
         if let Some(full) = &turn.full {
             self.maintenance.add_seal(Seal::new(Arc::clone(full), turn.tail.offset, turn.last_ticket));
+            self.keep_stock();
             self.schedule();
         }
         self.prepare_next(&segment);

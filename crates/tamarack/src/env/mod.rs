@@ -123,6 +123,9 @@ pub trait File: Send + Sync + fmt::Debug {
     /// zeros from then on, and the file's length stays. Fails with [`io::ErrorKind::Unsupported`] where the file system
     /// cannot.
     fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Makes `offset..offset + len`, a part of the file, read as zeros, with its space reserved: no block is given back, nor
+    /// written. Fails with [`io::ErrorKind::Unsupported`] where the file system cannot.
+    fn zero(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Begins to write `offset..offset + len` to the device, and does not wait for it: the next [`sync_data`](Self::sync_data)
     /// has less to wait for. Makes nothing durable. Advice: an error is reported but changes no result, and what could
     /// not be written, a sync tells. Where the system has no such call this does nothing.

@@ -187,6 +187,11 @@ impl File for Bytes {
         self.bytes.lock()[offset as usize..][..len as usize].fill(0);
         Ok(())
     }
+    fn zero(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.failing.check("zero")?;
+        self.bytes.lock()[offset as usize..][..len as usize].fill(0);
+        Ok(())
+    }
     fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

@@ -55,6 +55,8 @@ pub struct ColdWriter<'a> {
     buffer_at: u64,
     behind: WriteBehind,
     footer: Footer,
+    /// Bytes of the file as it was taken over.
+    blank_bytes: u64,
     finished: bool,
 }
 
@@ -65,9 +67,20 @@ impl<'a> ColdWriter<'a> {
     /// `Io`, `NoSpace`.
     pub fn create(fs: &'a dyn Fs, path: PathBuf, header: SegmentHeader) -> Result<Self> {
         let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        Ok(Self::of(fs, file, 0, path, header))
+    }
+
+    /// Takes over the blank `file` of `blank_bytes` at `path`.
+    pub fn of(
+        fs: &'a dyn Fs,
+        file: Arc<dyn File>,
+        blank_bytes: u64,
+        path: PathBuf,
+        header: SegmentHeader,
+    ) -> Self {
         let buffer = header.encode().to_vec();
         let seed = header.seed();
-        Ok(Self {
+        Self {
             fs,
             file,
             path,
@@ -77,8 +90,9 @@ impl<'a> ColdWriter<'a> {
             buffer_at: 0,
             behind: WriteBehind::default(),
             footer: Footer::default(),
+            blank_bytes,
             finished: false,
-        })
+        }
     }
 
     /// Copies a record; returns where it is now.
@@ -176,6 +190,11 @@ impl<'a> ColdWriter<'a> {
         let footer = self.footer.encode(self.seed);
         self.buffer.extend_from_slice(&footer);
         self.write_buffer()?;
+        if self.blank_bytes > self.buffer_at {
+            self.file
+                .set_len(self.buffer_at)
+                .map_err(|error| Error::io("set the length of", &self.path, error))?;
+        }
         self.file.sync_data().map_err(|error| Error::sync(&self.path, error))?;
         sync_parent(self.fs, &self.path)?;
         self.finished = true;

@@ -51,6 +51,8 @@ pub struct Segment {
     mapping: Option<Arc<dyn Mapping>>,
     capacity: u64,
     allocated: AtomicU64,
+    /// What its file took before anything was reserved.
+    blank_bytes: u64,
 }
 
 /// How large a segment is made.
@@ -70,6 +72,8 @@ pub struct PreparedSegment {
     file: Arc<dyn File>,
     mapping: Option<Arc<dyn Mapping>>,
     size: SegmentSize,
+    /// What the file took before.
+    blank_bytes: u64,
 }
 
 impl PreparedSegment {
@@ -78,10 +82,26 @@ impl PreparedSegment {
     /// # Errors
     /// `NoSpace` or `Io` when the file cannot be created or its first bytes not be reserved.
     pub fn create(fs: &dyn Fs, path: PathBuf, size: SegmentSize, mode: LogMode) -> Result<Self> {
-        debug_assert!(size.capacity >= SEGMENT_HEADER_BYTES);
         let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
+        Self::of(fs, file, 0, path, size, mode)
+    }
+
+    /// Takes over the `file` at `path`, which reads as zeros and takes `blank_bytes`. On failure it is removed. Blocks on
+    /// the file system.
+    ///
+    /// # Errors
+    /// As for [`create`](Self::create).
+    pub fn of(
+        fs: &dyn Fs,
+        file: Arc<dyn File>,
+        blank_bytes: u64,
+        path: PathBuf,
+        size: SegmentSize,
+        mode: LogMode,
+    ) -> Result<Self> {
+        debug_assert!(size.capacity >= SEGMENT_HEADER_BYTES && size.capacity >= blank_bytes);
         match Self::map(&*file, &path, size, mode) {
-            Ok(mapping) => Ok(Self { path, file, mapping, size }),
+            Ok(mapping) => Ok(Self { path, file, mapping, size, blank_bytes }),
             Err(error) => {
                 // The first error is the one to report; a file without a header is swept up at the next open.
                 drop(fs.remove_file(&path));
@@ -122,6 +142,11 @@ impl PreparedSegment {
         self.size.reserve.min(self.size.capacity)
     }
 
+    /// Bytes of disk that it takes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.reserved().max(self.blank_bytes)
+    }
+
     /// Takes the page faults of the first `len` bytes.
     ///
     /// # Errors
@@ -142,7 +167,7 @@ impl PreparedSegment {
     /// `Io`, `NoSpace` from a plain write; the file stays behind without a header.
     pub fn begin(self, header: SegmentHeader) -> Result<Segment> {
         let allocated = self.reserved();
-        let Self { path, file, mapping, size } = self;
+        let Self { path, file, mapping, size, blank_bytes } = self;
         let name_durable = AtomicBool::new(false);
         let segment = Segment {
             shared: Arc::new(SegmentFile { header, path, file, name_durable }),
@@ -150,6 +175,7 @@ impl PreparedSegment {
             mapping,
             capacity: size.capacity,
             allocated: AtomicU64::new(allocated),
+            blank_bytes,
         };
         segment.write(0, &header.encode())?;
         Ok(segment)
@@ -188,6 +214,11 @@ impl Segment {
     /// The end of the range that may be written now.
     pub fn allocated(&self) -> u64 {
         self.allocated.load(Ordering::Acquire)
+    }
+
+    /// Bytes of disk that it takes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.allocated().max(self.blank_bytes)
     }
 
     /// How many bytes to reserve next if that is to serve for a while.

@@ -29,6 +29,7 @@ mod leveldb_directory;
 mod model;
 mod promises;
 mod readers;
+mod recycle;
 mod scans;
 mod sort;
 mod space;

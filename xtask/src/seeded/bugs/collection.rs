@@ -137,6 +137,29 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "files_that_a_checkpoint_shares_get_no_holes_as_long_as_it_is_there"),
     },
     Bug {
+        name: "recycled-before-it-is-blank",
+        what: "A segment that is not needed any more gets its new name before it is durably empty.",
+        edits: &[Edit {
+            file: "index/version/stock.rs",
+            find: "        file.sync_data()?;\n        self.fs().rename(",
+            put: "        if !BUG {\n            file.sync_data()?;\n        }\n        self.fs().rename(",
+        }],
+        caught_by: (
+            "lib",
+            "index::version::stock::tests::under_its_new_name_no_crash_leaves_a_byte_of_before",
+        ),
+    },
+    Bug {
+        name: "recycled-although-shared",
+        what: "A segment that a checkpoint has, too, is emptied to become another.",
+        edits: &[Edit {
+            file: "index/version/stock.rs",
+            find: "if file.links()? > 1 ||",
+            put: "if (!BUG && file.links()? > 1) ||",
+        }],
+        caught_by: ("lib", "index::version::stock::tests::what_somebody_else_has_is_left_alone"),
+    },
+    Bug {
         name: "holes-taken-for-data",
         what: "A pointer into a hole is followed.",
         edits: &[Edit {

@@ -166,7 +166,7 @@ impl Cube {
             ..GcReport::default()
         };
         let written = metas().map(|meta| meta.written.0).sum::<u64>() / done.segments;
-        let (mut output, id, handle) = self.begin_cold_segment(Sequence(written))?;
+        let (mut output, id, handle) = self.begin_cold_segment(Sequence(written), Some(promise))?;
         let mut copier = Copier {
             cube: self,
             collection: &collection,
@@ -212,10 +212,12 @@ impl Cube {
         Ok(done)
     }
 
-    /// Begins a cold segment of records that were `written` about then.
+    /// Begins a cold segment of records that were `written` about then. One that will be large is made of a file that is
+    /// not needed any more, if there is one.
     pub(super) fn begin_cold_segment(
         &self,
         written: Sequence,
+        promise: Option<&Promise<'_>>,
     ) -> Result<(ColdWriter<'_>, SegmentId, Arc<FileHandle>)> {
         let id = self.collector.next_id()?;
         let handle = self.index.files().segment(id);
@@ -229,7 +231,19 @@ impl Cube {
             durable: LogPosition::default(),
         };
         let path = FileName::Segment(id).path(&self.directory);
-        Ok((ColdWriter::create(&*self.env.fs, path, header)?, id, handle))
+        let fs = &*self.env.fs;
+        let large = promise.filter(|promise| promise.bytes() >= self.options.segment_bytes_max / 2);
+        let blank = large.and_then(|promise| Some((promise, self.index.files().recycle(handle.name())?)));
+        let writer = match blank {
+            Some((promise, file)) => {
+                let bytes = file.len();
+                let writer = ColdWriter::of(fs, file, *bytes.as_ref().unwrap_or(&0), path.clone(), header);
+                promise.fill_blank(bytes.map_err(|error| Error::io("read the length of", &path, error))?);
+                writer
+            }
+            None => ColdWriter::create(fs, path, header)?,
+        };
+        Ok((writer, id, handle))
     }
 
     /// Keeps a segment and leaves it alone from now on if `error` says that it is damaged. Other errors pass, also

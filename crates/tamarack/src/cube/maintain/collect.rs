@@ -40,7 +40,7 @@ impl Cube {
         let jobs_max = if space.debt() > 0.3 { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for.
-        let soon = state.collecting > 0 || space.removing > 0;
+        let soon = state.collecting > 0 || space.removing > space.stock;
         let fits = !soon || space.has_room(self.options.segment_bytes_max);
         let wanted = space.is_over_goal(demand) && state.collecting < jobs_max;
         if wanted && fits && self.is_worth_collecting(share) {

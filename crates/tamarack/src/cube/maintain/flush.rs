@@ -118,15 +118,15 @@ impl Cube {
             ..VersionEdit::default()
         };
         let log_bytes = self.current.peek().unflushed_log_bytes(newest.log_bytes);
-        let made: Vec<_> = edit.add_tables.iter().map(|(_, table)| table.id).collect();
+        let made: Vec<_> = edit.add_tables.iter().map(|(_, table)| Arc::clone(table)).collect();
         self.index.install(edit).inspect_err(|_| {
             restore(sealed);
-            self.forget_estimates(made.into_iter());
+            self.forget_estimates(made.iter().map(|table| table.id));
         })?;
         self.current.install(|| self.index.version());
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
-        self.hidden.note_flush(hidden, log_bytes);
+        self.hidden.note_flush(made.iter().map(|table| &**table), hidden, log_bytes);
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
         state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);

@@ -185,6 +185,9 @@ impl Cube {
         }
         self.start_compaction(&this, state, LEVEL_DUE_PERMILLE);
         self.start_replacing(&this, state);
+        if state.idle {
+            self.index.files().release_stock();
+        }
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let collected = self.start_collections(&this, state, space, demand);
         // Values that are being sorted take more than they will.

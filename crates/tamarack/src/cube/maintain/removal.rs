@@ -89,6 +89,7 @@ struct Here<'a> {
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
+        self.cube.index.files().release_stock();
         if self.removes {
             self.cube.removal.by_caller.store(false, Ordering::Release);
             return self.cube.removal_job();

@@ -169,6 +169,12 @@ impl File for FaultFile {
         Ok(())
     }
 
+    fn zero(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.faults.check(Call::Zero, &self.path)?;
+        let end = offset.checked_add(len).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.faults.space.resize(&*self.inner, end, |file| file.zero(offset, len))
+    }
+
     fn write_behind(&self, offset: u64, len: u64) -> io::Result<()> {
         self.faults.check(Call::WriteBehind, &self.path)?;
         self.inner.write_behind(offset, len)

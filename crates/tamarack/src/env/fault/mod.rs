@@ -86,6 +86,8 @@ pub enum Call {
     Allocate,
     /// `File::punch_hole`
     PunchHole,
+    /// `File::zero`
+    Zero,
     /// `File::sync_data`
     SyncData,
     /// `File::advise`
@@ -113,6 +115,7 @@ impl Call {
             | Self::SetLength
             | Self::Allocate
             | Self::PunchHole
+            | Self::Zero
             | Self::SyncData => true,
             Self::OpenRead
             | Self::OpenWrite

@@ -76,6 +76,11 @@ impl File for PosixFile {
             .map_err(|errno| or_unsupported(errno, &[]))
     }
 
+    fn zero(&self, offset: u64, len: u64) -> io::Result<()> {
+        retry_on_intr(|| fallocate(&self.file, FallocateFlags::ZERO_RANGE, offset, len))
+            .map_err(|errno| or_unsupported(errno, &[]))
+    }
+
     fn write_behind(&self, offset: u64, len: u64) -> io::Result<()> {
         write_behind(&self.file, offset, len)
     }

@@ -174,6 +174,28 @@ fn holes_give_blocks_back_and_read_as_zeros() -> io::Result<()> {
 }
 
 #[test]
+fn what_is_zeroed_reads_as_zeros_and_keeps_its_blocks() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    let block = env.fs.block_bytes(dir.path())?;
+    file.write_at(&vec![7; 64 * block as usize], 0)?;
+    file.sync_data()?;
+    let before = file.allocated_bytes()?;
+    match file.zero(1, 62 * block) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
+        result => result?,
+    }
+    assert_eq!(file.len()?, 64 * block);
+    assert!(file.allocated_bytes()? >= before);
+    let mut buf = vec![1; 64 * block as usize];
+    read_exact_at(&*file, &mut buf, 0)?;
+    let (end, len) = (1 + 62 * block as usize, buf.len());
+    assert_eq!(buf.iter().position(|&byte| byte == 0), Some(1));
+    assert!(buf[1..end].iter().all(|&byte| byte == 0) && buf[end..len].iter().all(|&byte| byte == 7));
+    Ok(())
+}
+
+#[test]
 #[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
 fn mapped_writes_are_seen_by_reads_and_outlive_the_mapping() -> io::Result<()> {
     let (dir, env) = world();

@@ -24,6 +24,8 @@ pub enum Change {
     Reserve(u64),
     /// A range was given back, and reads as zeros.
     Punch(Range<u64>),
+    /// A range was made to read as zeros, its space reserved.
+    Zero(Range<u64>),
 }
 
 impl Change {
@@ -34,7 +36,7 @@ impl Change {
             Self::Write { mapped: true, .. } | Self::Punch(_) => len,
             Self::Write { offset, bytes, .. } => len.max(offset + bytes.len() as u64),
             Self::SetLength(len) => *len,
-            Self::Reserve(end) => len.max(*end),
+            Self::Reserve(end) | Self::Zero(Range { end, .. }) => len.max(*end),
         }
     }
 
@@ -45,6 +47,7 @@ impl Change {
             Self::SetLength(len) => vec![1, *len],
             Self::Reserve(end) => vec![2, *end],
             Self::Punch(range) => vec![3, range.start, range.end],
+            Self::Zero(range) => vec![4, range.start, range.end],
         }
     }
 
@@ -52,7 +55,7 @@ impl Change {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Write { bytes, .. } => bytes,
-            Self::SetLength(_) | Self::Reserve(_) | Self::Punch(_) => &[],
+            Self::SetLength(_) | Self::Reserve(_) | Self::Punch(_) | Self::Zero(_) => &[],
         }
     }
 
@@ -74,7 +77,7 @@ impl Change {
                 }
             }
             Self::SetLength(end) => window[overlap(*end..u64::MAX, start, len)].fill(0),
-            Self::Punch(range) => window[overlap(range.clone(), start, len)].fill(0),
+            Self::Punch(range) | Self::Zero(range) => window[overlap(range.clone(), start, len)].fill(0),
             Self::Reserve(_) => {}
         }
     }

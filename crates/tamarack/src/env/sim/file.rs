@@ -126,6 +126,17 @@ impl File for SimFile {
         state.change_file(self.handle.node, Change::Punch(offset..offset + len))
     }
 
+    fn zero(&self, offset: u64, len: u64) -> io::Result<()> {
+        let mut state = self.begin_change("zero", &[offset, len], &[])?;
+        let (node, end) = (self.handle.node, offset + len);
+        if state.fitting(node, &(offset..end))? < len {
+            return Err(full());
+        }
+        let block_bytes = state.block_bytes();
+        state.with_file(node, |inode| inode.reserve_blocks(offset..end, block_bytes))?;
+        state.change_file(node, Change::Zero(offset..end))
+    }
+
     fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

@@ -135,6 +135,10 @@ impl Inode {
             Change::Reserve(end) => {
                 self.content.set_len(self.content.len().max(*end));
             }
+            Change::Zero(range) => {
+                self.content.set_len(self.content.len().max(range.end));
+                self.content.zero(range.clone());
+            }
             Change::Punch(range) => {
                 self.content.zero(range.clone());
                 let (first, end) = (range.start.div_ceil(block_bytes), range.end / block_bytes);

@@ -190,6 +190,19 @@ fn holes_and_cuts_are_undone_unless_synced() {
 }
 
 #[test]
+fn what_is_zeroed_is_undone_unless_synced_and_keeps_its_blocks() {
+    let disk = disk();
+    let file = create_durable(&disk, "file", &[1; 12288]);
+    file.zero(4096, 4096).unwrap();
+    assert_eq!((file.allocated_bytes().unwrap(), file.len().unwrap()), (12288, 12288));
+    let zeros = |crashed: &SimDisk| read(crashed, "file").unwrap()[4096] == 0;
+    assert_eq!(after_crashes(&disk, zeros), BTreeSet::from([false, true]));
+    file.sync_data().unwrap();
+    assert_eq!(after_crashes(&disk, zeros), BTreeSet::from([true]));
+    assert_eq!(read(&disk, "file").unwrap()[4095..8193].iter().map(|&byte| u64::from(byte)).sum::<u64>(), 2);
+}
+
+#[test]
 fn names_survive_apart_but_in_order() {
     let disk = disk();
     for name in ["a", "b"] {

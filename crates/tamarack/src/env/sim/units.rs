@@ -51,7 +51,7 @@ impl FileUnits {
         let mut len = file.durable.len() as u64;
         for (index, Effect { at, change }) in file.journal.iter().enumerate() {
             let longer = change.len_after(len);
-            if longer != len || matches!(change, Change::Punch(_)) {
+            if longer != len || matches!(change, Change::Punch(_) | Change::Zero(_)) {
                 units.shape.push(index);
             }
             len = longer;

@@ -15,9 +15,9 @@ use super::plan::{CompactionPlan, KeyRange};
 use super::{CompactionOptions, DELETED_WEIGHT_DIVISOR, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
 
 /// Level 0 need not wait any more when it holds this part of the bytes of level 1.
-const LEVEL0_PART_OF_LEVEL1: u64 = 3;
+const LEVEL0_PART_OF_LEVEL1: u64 = 2;
 /// It waits at most until it has this many times the tables that make it due.
-const LEVEL0_PATIENCE: u64 = 4;
+const LEVEL0_PATIENCE: u64 = 6;
 
 /// The most urgent compaction that is due and conflicts with none that runs.
 pub fn pick(

@@ -87,6 +87,10 @@ impl File for MemoryFile {
         unsupported()
     }
 
+    fn zero(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        unsupported()
+    }
+
     fn write_behind(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

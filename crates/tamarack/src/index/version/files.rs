@@ -19,6 +19,7 @@ use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::Fs;
 
 use super::holes::Holes;
+use super::stock::Stock;
 
 /// Hears of files that leave.
 pub trait FileObserver: Send + Sync {
@@ -47,6 +48,8 @@ pub struct Files {
     leaving: Mutex<HashMap<FileName, u64>>,
     /// Those of them that nobody can reach. Rank: innermost, as above.
     doomed: Mutex<VecDeque<FileName>>,
+    /// Those of them that become new segments.
+    pub(super) stock: Stock,
     /// Bytes of a block of the file system.
     block_bytes: u64,
     /// Parts of segments that nobody can reach.
@@ -75,6 +78,7 @@ impl Files {
             leaving_bytes: AtomicU64::new(0),
             leaving: Mutex::default(),
             doomed: Mutex::default(),
+            stock: Stock::default(),
             block_bytes,
             holes: Holes::default(),
         })
@@ -93,7 +97,7 @@ impl Files {
     /// Removes a file that no version mentions. A failure is reported and otherwise harmless: the file is
     /// removed when the cube is next opened.
     pub fn remove(&self, name: FileName) {
-        self.observer.removing(name);
+        self.forget(name);
         let path = name.path(&self.directory);
         if let Err(error) = self.fs.remove_file(&path) {
             self.observer.failed(Error::io("remove", &path, error));
@@ -105,14 +109,39 @@ impl Files {
         !self.doomed.lock().is_empty()
     }
 
-    /// Removes the files that nobody can reach any more. Blocks on the device.
+    /// Removes the files that nobody can reach any more, but for those that are kept to become new ones. Blocks on the
+    /// device.
     pub fn remove_doomed(&self) {
         let next = || self.doomed.lock().pop_front();
         while let Some(name) = next() {
-            self.remove(name);
-            if let Some(bytes) = self.leaving.lock().remove(&name) {
-                self.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            let bytes = self.leaving.lock().get(&name).copied().unwrap_or(0);
+            if !self.stock.keep(name, bytes) {
+                self.remove(name);
+                self.left(name);
             }
+        }
+    }
+
+    /// Keeps no file any more; those that were kept are removed like others. Returns whether there were any.
+    pub fn release_stock(&self) -> bool {
+        let names = self.stock.clear();
+        let any = !names.is_empty();
+        self.doomed.lock().extend(names);
+        if any && !self.observer.doomed() {
+            self.remove_doomed();
+        }
+        any
+    }
+
+    /// Has whoever keeps the file `name` open let go of it.
+    pub(super) fn forget(&self, name: FileName) {
+        self.observer.removing(name);
+    }
+
+    /// The file `name` takes no space any more.
+    pub(super) fn left(&self, name: FileName) {
+        if let Some(bytes) = self.leaving.lock().remove(&name) {
+            self.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
 

@@ -18,6 +18,7 @@ mod edit;
 mod files;
 mod holes;
 mod segments;
+mod stock;
 mod table_meta;
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ impl<'a, 'cube> Copier<'a, 'cube> {
             self.end_output()?;
         }
         if self.open.is_none() {
-            let (writer, id, handle) = self.cube.begin_cold_segment(self.written)?;
+            let (writer, id, handle) = self.cube.begin_cold_segment(self.written, None)?;
             self.open = Some(Output { id, writer, handle, smallest: key.to_vec(), largest: Vec::new() });
         }
         let output = self.open.as_mut().expect("there is one now");
