@@ -145,7 +145,7 @@ impl Maintenance {
 
     /// Whether a close has begun.
     pub fn is_ending(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::SeqCst)
     }
 
     /// Wakes everybody who waits for background work, to look at the cube's health.
@@ -357,7 +357,8 @@ impl Cube {
     /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for
     /// jobs that will not run any more is woken, to find the cube closed.
     pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
-        self.maintenance.cancelled.store(true, Ordering::Relaxed);
+        self.maintenance.cancelled.store(true, Ordering::SeqCst);
+        self.settle_removal();
         // Before jobs are refused: a look may wait for one.
         self.maintenance.lookout.end();
         let mut state = self.maintenance.state.lock();

@@ -4,14 +4,16 @@
 //! milliseconds where the file system tells the device of every block that it gives back, so that is left to a job, one
 //! at a time. Once the cube is being closed no job begins any more: who dooms a file removes it, and the close what is left.
 //!
-//! A file may be doomed while any lock is held, so that only the queue of the workers is locked for it.
+//! A file may be doomed while any lock is held, so that only the queue of the workers is locked for it, and nobody is woken.
+//! So whoever is about to begin a job and finds the cube closing must not have been waited for: until then it is only
+//! *about to*, which nobody waits for, and the close lets that moment pass before it waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Weak;
 
 use super::super::Cube;
 use crate::base::swap::ArcSwapOption;
-use crate::base::sync::{Arc, AtomicBool, Ordering};
+use crate::base::sync::{Arc, AtomicBool, Ordering, spin_hint};
 use crate::env::panic_message;
 use crate::env::pool::Priority;
 
@@ -21,6 +23,8 @@ pub type RemoverSlot = Arc<ArcSwapOption<Weak<Cube>>>;
 /// The removal job of one cube.
 #[derive(Debug, Default)]
 pub struct Removal {
+    /// Whether somebody is about to begin it, and may yet find that the cube is being closed.
+    beginning: AtomicBool,
     /// Whether it runs or waits for a worker, or a caller will do its work.
     under_way: AtomicBool,
     /// Whether it is a caller.
@@ -41,22 +45,42 @@ impl Cube {
 
     /// Has the doomed files removed. Returns whether a job does it.
     pub(in super::super) fn start_removal(&self) -> bool {
-        if self.removal.under_way.swap(true, Ordering::AcqRel) {
-            return true;
-        }
-        let submitted = !self.maintenance.is_ending()
-            && self.this.upgrade().is_some_and(|cube| {
+        loop {
+            if self.removal.beginning.swap(true, Ordering::SeqCst) {
+                return true;
+            }
+            let cube = self.this.upgrade().filter(|_| !self.maintenance.is_ending());
+            let is_ending = cube.is_none();
+            let begins = cube.filter(|_| !self.removal.under_way.swap(true, Ordering::SeqCst));
+            let submitted = begins.map(|cube| {
+                // The workers outlive the cube: they refuse when the process is ending.
                 self.workers.submit(Priority::High, Box::new(move || cube.removal_job()))
             });
-        if !submitted {
-            self.removal.under_way.store(false, Ordering::Release);
+            self.removal.beginning.store(false, Ordering::SeqCst);
+            match submitted {
+                Some(true) => return true,
+                Some(false) => {
+                    self.removal.under_way.store(false, Ordering::SeqCst);
+                    return false;
+                }
+                None if is_ending => return false,
+                // Whoever relied on this call has doomed something by now, and the job looks again once it has ended.
+                None if self.removal.under_way.load(Ordering::SeqCst) => return true,
+                None => {}
+            }
         }
-        submitted
+    }
+
+    /// Once the cube is closing: waits until nobody is about to begin a job who does not know.
+    pub(super) fn settle_removal(&self) {
+        while self.removal.beginning.load(Ordering::SeqCst) {
+            spin_hint();
+        }
     }
 
     /// Does `work` for a caller who asks for space: what it dooms is gone when this returns.
     pub(super) fn removing_here<T>(&self, work: impl FnOnce() -> T) -> T {
-        let removes = !self.removal.under_way.swap(true, Ordering::AcqRel);
+        let removes = !self.removal.under_way.swap(true, Ordering::SeqCst);
         if removes {
             self.removal.by_caller.store(true, Ordering::Release);
         }
