@@ -57,16 +57,15 @@ impl Cube {
                 self.workers.submit(Priority::High, Box::new(move || cube.removal_job()))
             });
             self.removal.beginning.store(false, Ordering::SeqCst);
-            match submitted {
-                Some(true) => return true,
-                Some(false) => {
-                    self.removal.under_way.store(false, Ordering::SeqCst);
-                    return false;
-                }
-                None if is_ending => return false,
-                // Whoever relied on this call has doomed something by now, and the job looks again once it has ended.
-                None if self.removal.under_way.load(Ordering::SeqCst) => return true,
-                None => {}
+            if submitted == Some(false) {
+                self.removal.under_way.store(false, Ordering::SeqCst);
+            }
+            if is_ending || submitted == Some(false) {
+                return false;
+            }
+            // Others may have doomed files since the job ended, and relied on this call. A job that has not ended looks again.
+            if self.removal.under_way.load(Ordering::SeqCst) || !self.index.files().has_doomed() {
+                return true;
             }
         }
     }
