@@ -70,7 +70,7 @@ impl Encoding {
             None => format!("hex:{}", hex::encode(bytes)),
             Some(text) if self != Self::Utf8 => text,
             Some(text) if text.starts_with(['"']) || text.starts_with("hex:") || must_quote(&text) => {
-                Value::String(text).to_string()
+                quoted(text)
             }
             Some(text) => text,
         }
@@ -103,6 +103,19 @@ impl Encoding {
         };
         object.insert(encoding.field_name(name), Value::String(text));
     }
+}
+
+/// `text` as a JSON string without control characters: JSON itself lets some of them stand.
+fn quoted(text: String) -> String {
+    let mut form = String::new();
+    for character in Value::String(text).to_string().chars() {
+        if character.is_control() {
+            form += &format!("\\u{:04x}", u32::from(character));
+        } else {
+            form.push(character);
+        }
+    }
+    form
 }
 
 #[cfg(test)]
@@ -165,6 +178,7 @@ mod tests {
     fn plain_text_stays_plain() {
         assert_eq!(Encoding::Utf8.line("grüße".as_bytes()), "grüße");
         assert_eq!(Encoding::Utf8.line(b"a\nb"), "\"a\\nb\"");
+        assert_eq!(Encoding::Utf8.line("\u{7f}\u{9b}2J".as_bytes()), "\"\\u007f\\u009b2J\"");
         assert_eq!(Encoding::Utf8.block(b"a\nb"), "a\nb");
         assert_eq!(Encoding::Utf8.line(b"\xff\0"), "hex:ff00");
         assert_eq!(Encoding::Utf8.line(b"hex:00"), "\"hex:00\"");
