@@ -68,7 +68,7 @@ impl Cube {
         options.check()?;
         let begin = env.clock.monotonic();
         let lock = lock(&env, directory, &options)?;
-        let exists = exists(&env, directory)?;
+        let exists = exists(&env, directory, &options)?;
         check_existence(directory, exists, &options)?;
         if !exists {
             sync_directory_name(&*env.fs, directory)?;
@@ -238,13 +238,17 @@ fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLoc
     })
 }
 
-/// Whether `directory` holds a cube.
+/// Whether `directory` holds a cube; one that may be written to has a durable name then.
 ///
 /// # Errors
-/// `Corruption` if it holds parts of one but not `CURRENT`: a new cube there would sweep them away.
-fn exists(env: &Env, directory: &Path) -> Result<bool> {
+/// `Io`; `Corruption` if it holds parts of one but not `CURRENT`: a new cube there would sweep them away.
+fn exists(env: &Env, directory: &Path, options: &Options) -> Result<bool> {
     let current = FileName::Current.path(directory);
     if env.fs.exists(&current).map_err(|error| Error::io("look for", &current, error))? {
+        if !options.read_only {
+            // Whoever created the cube may have been killed before this. No name that comes may outlive `CURRENT`.
+            env.fs.sync_dir(directory).map_err(|error| Error::sync(directory, error))?;
+        }
         return Ok(true);
     }
     let names = env.fs.list(directory).map_err(|error| Error::io("list", directory, error))?;

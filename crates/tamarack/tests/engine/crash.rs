@@ -283,6 +283,32 @@ fn crash_again_and_again(seed: u64) {
     }
 }
 
+/// Whoever creates a database may be killed before its name is durable, and whoever opens it then may lose power.
+#[test]
+fn a_database_that_was_hardly_created_can_always_be_opened() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "databases that were hardly created");
+    let options = tiny_without_gc();
+    let mut lives = 0;
+    for change in 0.. {
+        let disk = SimDisk::new(&SimOptions { seed: 4, block_bytes: 512, ..SimOptions::default() });
+        disk.kill_at(change);
+        drop(open(&disk, &options, "new"));
+        let Some(killed) = disk.take_killed() else { break };
+        for later in 0.. {
+            let disk = killed.kill();
+            disk.kill_at(disk.changes() + later);
+            drop(open(&disk, &options, "killed"));
+            let Some(killed) = disk.take_killed() else { break };
+            for seed in 0..8 {
+                let what = format!("killed at change {change} and {later}, crash {seed}");
+                drop(open(&killed.crash(seed), &options, &what));
+                lives += 1;
+            }
+        }
+    }
+    assert!(lives > 500, "{lives}");
+}
+
 #[test]
 fn crashes_again_and_again_leave_a_prefix() {
     let base = number_from_environment("TAMARACK_SEED").unwrap_or(0);
