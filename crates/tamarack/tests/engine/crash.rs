@@ -283,7 +283,8 @@ fn crash_again_and_again(seed: u64) {
     }
 }
 
-/// Whoever creates a database may be killed before its name is durable, and whoever opens it then may lose power.
+/// Whoever creates a database may lose power at any time; or be killed before its name is durable, and whoever opens it
+/// then may lose power.
 #[test]
 fn a_database_that_was_hardly_created_can_always_be_opened() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "databases that were hardly created");
@@ -294,6 +295,10 @@ fn a_database_that_was_hardly_created_can_always_be_opened() {
         disk.kill_at(change);
         drop(open(&disk, &options, "new"));
         let Some(killed) = disk.take_killed() else { break };
+        for seed in 0..32 {
+            drop(open(&killed.crash(seed), &options, &format!("crash {seed} at change {change}")));
+            lives += 1;
+        }
         for later in 0.. {
             let disk = killed.kill();
             disk.kill_at(disk.changes() + later);

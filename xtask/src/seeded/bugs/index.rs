@@ -51,7 +51,7 @@ pub const BUGS: &[Bug] = &[
             find: "        fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;",
             put: "        if !BUG {\n            fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;\n        }",
         }],
-        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
+        caught_by: ("engine", "a_database_that_was_hardly_created_can_always_be_opened"),
     },
     Bug {
         name: "failed-edit-written-again",
