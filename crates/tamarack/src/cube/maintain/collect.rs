@@ -13,6 +13,8 @@ use crate::env::pool::Priority;
 const LIVE_SHARE_MAX: f64 = 0.9;
 /// The same once most of the slack is used up.
 const LIVE_SHARE_MAX_URGENT: f64 = 0.97;
+/// Debt of space from which every thread collects.
+const DEBT_FOR_ALL: f64 = 0.2;
 /// Share of the goal, in bytes on disk, from which memtables are flushed early so that what they hide is seen.
 const EARLY_FLUSH_SHARE: f64 = 0.85;
 /// What a byte of log must hide for that.
@@ -37,7 +39,7 @@ impl Cube {
         if state.sorting && demand == Demand::Idle {
             return state.collecting > 0;
         }
-        let jobs_max = if space.debt() > 0.3 { self.options.background_threads } else { 1 };
+        let jobs_max = if space.debt() > DEBT_FOR_ALL { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for.
         let soon = state.collecting > 0 || space.removing > space.stock;
