@@ -9,6 +9,7 @@ use crate::common::garbage::{
     compact, delete, fill, key, quiet, segment_name, value,
 };
 use crate::common::place::Place;
+use crate::common::world::model::KeyOrder;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, copy_directory, file_names};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
 use tamarack::{
@@ -122,6 +123,32 @@ fn who_wants_values_left_alone_gets_that() {
     assert_holds(&db, &model, "as they came");
 }
 
+/// Where equal keys may differ in their bytes, more versions of one than fit into a segment still lie in one run.
+#[test]
+fn versions_written_with_different_equal_keys_are_sorted_once() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting versions of equal keys");
+    let place = Place::new(Options { comparator: KeyOrder::Caseless.comparator(), ..quiet_with(1) });
+    let db = place.open();
+    let put = |key: &[u8], round: u8| db.put(key, &[round; 300]).unwrap();
+    let mut snapshots = Vec::new();
+    for round in 0..60 {
+        put(if round % 2 == 0 { b"middle" } else { b"MIDDLE" }, round);
+        snapshots.push(db.snapshot());
+        put(&[b'z' - round % 26; 3], round);
+    }
+    db.sort_values().unwrap();
+    let stats = db.stats();
+    assert_eq!(stats.value_runs, 1);
+    assert!(stats.sorting_bytes_written < 2 * stats.live_value_bytes, "each value was written about once");
+    for (round, snapshot) in (0..).zip(&snapshots) {
+        let options = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
+        assert_eq!(db.get_with(b"Middle", &options).unwrap().as_deref(), Some(&[round; 300][..]));
+    }
+    let written = stats.sorting_bytes_written;
+    db.sort_values().unwrap();
+    assert_eq!(db.stats().sorting_bytes_written, written, "there is nothing left to sort");
+}
+
 #[test]
 fn values_that_came_in_order_stay_where_they_are() {
     let place = Place::new(quiet_with(1));
@@ -166,7 +193,7 @@ fn snapshots_and_iterators_see_what_they_saw() {
     db.flush().unwrap();
     db.sort_values().unwrap();
     assert!(db.stats().sortings > 0);
-    let at = ReadOptions { snapshot: Some(snapshot), ..ReadOptions::default() };
+    let at = ReadOptions { snapshot: Some(snapshot.clone()), ..ReadOptions::default() };
     assert_holds_at(&db, &then, &at, "the snapshot");
     assert_holds(&db, &model, "the present");
     for (key, value) in &then {

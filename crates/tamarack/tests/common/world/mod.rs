@@ -1,6 +1,6 @@
 //! A random life of a database: steps that follow from random numbers, and a model that every answer is compared with.
 
-mod model;
+pub mod model;
 mod steps;
 
 use std::path::PathBuf;

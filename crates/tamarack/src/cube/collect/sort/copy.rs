@@ -175,9 +175,11 @@ impl<'a, 'cube> Copier<'a, 'cube> {
     /// Writes the record of `survivor`; returns where it was, and where it is.
     fn write(&mut self, survivor: &Survivor, key: &[u8], record: &[u8]) -> Result<(u32, SegmentId, u32)> {
         let bytes_max = self.cube.options.segment_bytes_max;
-        // All versions of a key stay together, so that no two outputs share one.
+        // All versions of a key stay together, whichever of equal keys they were written with, so that no two outputs
+        // share one: they would be merged again, for ever.
         let is_full = |output: &mut Output<'_>| {
-            output.writer.bytes() + record.len() as u64 > bytes_max && output.largest != key
+            output.writer.bytes() + record.len() as u64 > bytes_max
+                && self.cube.keys.compare_user(&output.largest, key).is_ne()
         };
         if self.open.as_mut().is_some_and(is_full) {
             self.end_output()?;
