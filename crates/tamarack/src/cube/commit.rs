@@ -107,8 +107,7 @@ impl Cube {
     /// Makes the log durable up to `position`, below which everything is published, and marks it.
     pub(super) fn sync_to(&self, position: LogPosition) -> Result<()> {
         self.health.check_writable()?;
-        let synced =
-            self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| self.poison(error))?;
+        let synced = self.durability.sync_to(&self.env, position).inspect_err(|error| self.poison(error))?;
         if let Synced::Now(durable) = synced {
             // The log is as durable without its mark, which serves to tell damage from a torn tail.
             if let Err(error) = self.order.append_mark(durable) {

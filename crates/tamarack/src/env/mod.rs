@@ -194,6 +194,8 @@ pub trait Spawn: Send + Sync {
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<Box<dyn Join>>;
     /// How many threads can run at the same time.
     fn parallelism(&self) -> usize;
+    /// Lets other threads run first, if any can.
+    fn yield_now(&self);
 }
 
 /// A started thread.

@@ -31,6 +31,10 @@ impl Spawn for Unwatched {
     fn parallelism(&self) -> usize {
         self.0.parallelism()
     }
+
+    fn yield_now(&self) {
+        self.0.yield_now();
+    }
 }
 
 /// A thread that was never started.

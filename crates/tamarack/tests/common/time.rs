@@ -57,6 +57,10 @@ impl Spawn for Running {
     fn parallelism(&self) -> usize {
         self.0.parallelism()
     }
+
+    fn yield_now(&self) {
+        self.0.yield_now();
+    }
 }
 
 /// Moves the clock of a world. Dropped, it lets everybody who sleeps by that clock go.
@@ -179,5 +183,9 @@ impl Spawn for Counted {
 
     fn parallelism(&self) -> usize {
         self.0.spawn.parallelism()
+    }
+
+    fn yield_now(&self) {
+        self.0.spawn.yield_now();
     }
 }

@@ -25,6 +25,10 @@ impl Spawn for OneWorker {
     fn parallelism(&self) -> usize {
         1
     }
+
+    fn yield_now(&self) {
+        std::thread::yield_now();
+    }
 }
 
 /// A thread that was never started.

@@ -44,8 +44,8 @@ pub const BUGS: &[Bug] = &[
             },
             Edit {
                 file: "cube/commit.rs",
-                find: "self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| self.poison(error))?;",
-                put: "self.durability.sync_to(&*self.env.fs, position).inspect_err(|error| if !BUG { self.poison(error) })?;",
+                find: "self.durability.sync_to(&self.env, position).inspect_err(|error| self.poison(error))?;",
+                put: "self.durability.sync_to(&self.env, position).inspect_err(|error| if !BUG { self.poison(error) })?;",
             },
         ],
         caught_by: ("engine", "after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again"),

@@ -99,6 +99,9 @@ pub fn spin_hint() {}
 /// Nothing: what lies behind it are atomics that loom does not know. It would not try other orders of them.
 pub fn interleave() {}
 
+/// Enough for others to come, or not.
+pub const YIELDS_MAX: u32 = 1;
+
 /// Under loom there is no point in spinning: park at once.
 pub const SPINS_MAX: u32 = 1;
 

@@ -13,5 +13,8 @@ pub fn spin_hint() {
 #[inline(always)]
 pub fn interleave() {}
 
+/// How often a leader may let others run before it goes on without them.
+pub const YIELDS_MAX: u32 = 64;
+
 /// How often a waiter may spin before it must park.
 pub const SPINS_MAX: u32 = 64;

@@ -16,5 +16,8 @@ pub fn interleave() {
     AtomicBool::new(false).load(Ordering::SeqCst);
 }
 
+/// Enough for others to come, or not.
+pub const YIELDS_MAX: u32 = 2;
+
 /// Under shuttle there is no point in spinning: park at once.
 pub const SPINS_MAX: u32 = 1;

@@ -9,7 +9,7 @@ use crate::base::ids::{CubeId, SegmentId, Sequence};
 use crate::base::options::LogMode;
 use crate::base::sync::explore;
 use crate::cube::publish::{Publisher, Ticket};
-use crate::env::Env;
+use crate::env::Fs;
 use crate::env::fault::{Call, FaultEnv};
 use crate::env::posix::posix_env;
 use crate::index::testing::MemoryFs;
@@ -79,7 +79,7 @@ impl World {
         self.log.written[index].store(1, Ordering::Relaxed);
         self.publisher.publish(Ticket(number), Sequence(number)).expect("nothing fails");
         let position = LogPosition { segment: SegmentId(1), offset: number * 100 };
-        let synced = self.durability.sync_to(&*self.env.fs, position).expect("nothing fails");
+        let synced = self.durability.sync_to(&self.env, position).expect("nothing fails");
         for earlier in &self.log.synced[..=index] {
             assert_eq!(earlier.load(Ordering::Relaxed), 1, "acknowledged before it was synced");
         }

@@ -22,6 +22,10 @@ impl Spawn for PosixThreads {
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
+
+    fn yield_now(&self) {
+        thread::yield_now();
+    }
 }
 
 /// A started thread. Dropped without [`Join::join`] the thread goes on by itself.

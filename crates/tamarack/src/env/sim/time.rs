@@ -59,4 +59,8 @@ impl Spawn for SimThreads {
     fn parallelism(&self) -> usize {
         PROCESSORS
     }
+
+    fn yield_now(&self) {
+        PosixThreads.yield_now();
+    }
 }
