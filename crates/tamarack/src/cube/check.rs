@@ -11,6 +11,7 @@ use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
+use crate::index::contradictions;
 use crate::index::version::{SegmentEntry, Version};
 use crate::vlog::format::{FOOTER_TRAILER_BYTES, Footer, RecordKind, SEGMENT_HEADER_BYTES};
 use crate::vlog::reader::{OpenSegment, read_footer, read_header};
@@ -113,12 +114,8 @@ impl Cube {
         for (_, meta) in version.tables() {
             report.tables += 1;
             let Some(table) = report.note(self.index.tables().get(meta.id)) else { continue };
-            if table.file_bytes() != meta.file_bytes {
-                let path = FileName::Table(meta.id).path(&self.directory);
-                let expected = format!("a table of {} bytes", meta.file_bytes);
-                let found = format!("{} bytes", table.file_bytes());
-                report.problems.push(Error::corruption(&path, 0, expected, found));
-            }
+            let contradictions = report.note(contradictions(meta, &table)).unwrap_or_default();
+            report.problems.extend(contradictions);
             if level == CheckLevel::Structure {
                 continue;
             }
@@ -220,8 +217,17 @@ impl Cube {
             let expected = format!("a segment of {} bytes", entry.meta.file_bytes);
             return Err(Error::corruption(segment.path(), 0, expected, format!("{len} bytes")));
         }
-        if level > CheckLevel::Structure {
-            report.note(self.footer_of(&segment, id));
+        if level > CheckLevel::Structure
+            && let Some(footer) = report.note(self.footer_of(&segment, id))
+        {
+            let said = (entry.meta.end, entry.meta.value_records, entry.meta.value_record_bytes);
+            let found = (footer.records_end, footer.value_records, footer.value_record_bytes);
+            if said != found {
+                let expected = format!("end, values and their bytes {said:?}, as the manifest says");
+                let found =
+                    Error::corruption(segment.path(), footer.records_end, expected, format!("{found:?}"));
+                report.problems.push(found);
+            }
         }
         let stretches = dead.cloned().unwrap_or_default().between(SEGMENT_HEADER_BYTES..entry.meta.end);
         self.check_segment(id, &stretches, level, referenced, report)
@@ -339,3 +345,7 @@ fn dangling(segment: &OpenSegment, offset: u32) -> Error {
 fn file_len(segment: &OpenSegment) -> Result<u64> {
     segment.file().len().map_err(|error| Error::io("read the length of", segment.path(), error))
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

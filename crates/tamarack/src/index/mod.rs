@@ -11,6 +11,7 @@ pub mod cache;
 mod checkpoint;
 mod collect;
 pub mod compact;
+mod contradictions;
 pub mod cursor;
 mod flush;
 pub mod fuzz;
@@ -37,6 +38,7 @@ mod tests;
 
 pub use collect::{Collection, Reference};
 pub use compact::Signals;
+pub use contradictions::contradictions;
 pub use hidden::Estimate;
 pub use hidden_among::Pointing;
 pub use maintain::{Compaction, ManualTurn};

@@ -20,6 +20,7 @@ use crate::base::sync::Arc;
 use crate::env::Fs;
 
 use super::cache::{BlockCache, TableCache};
+use super::contradictions::contradictions;
 use super::cursor::Cursor;
 use super::level_cursor::LevelCursor;
 use super::manifest::ManifestWriter;
@@ -141,15 +142,8 @@ impl Workshop {
             held: HeldBytes::new(),
             handle: self.files.table(id),
         };
-        match meta.filter(|meta| !agrees(meta, &found)) {
-            None => Ok(Arc::new(found)),
-            Some(meta) => {
-                let expected = format!("a table of {} bytes and {} entries", meta.file_bytes, meta.entries);
-                let found =
-                    format!("{} bytes and {} entries, or other ones", found.file_bytes, found.entries);
-                Err(Error::corruption(&path, 0, expected, found))
-            }
-        }
+        let wrong = meta.map(|meta| contradictions(meta, &table)).transpose()?;
+        wrong.into_iter().flatten().next().map_or(Ok(Arc::new(found)), Err)
     }
 
     /// What is left of table `id`; its entries go to `visit`.
@@ -347,13 +341,6 @@ impl Runs<'_> {
 
 fn points_into(meta: &TableMeta, segment: SegmentId) -> bool {
     meta.references.iter().any(|reference: &SegmentReference| reference.segment == segment)
-}
-
-fn agrees(meta: &TableMeta, found: &TableMeta) -> bool {
-    meta.file_bytes == found.file_bytes
-        && meta.entries == found.entries
-        && meta.sequences == found.sequences
-        && meta.references == found.references
 }
 
 /// Checks that `edit` makes a whole version, and puts manifest `number` with it in force in `directory`.

@@ -10,10 +10,10 @@ use crate::common::garbage::{
     half_dead, key, quiet, segment_name, value, walk,
 };
 use crate::common::place::Place;
-use crate::common::{copy_directory, file_names, open};
+use crate::common::{PATIENCE_SECONDS, Watchdog, copy_directory, file_names, open};
 use tamarack::testing::EIO;
 use tamarack::testing::{Call, Fault};
-use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, IterOptions, ReadOptions};
+use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, GcPolicy, IterOptions, Options, ReadOptions};
 
 /// Bytes of a record before its key.
 const RECORD_HEADER_BYTES: usize = 24;
@@ -54,6 +54,34 @@ fn gc_around(db: &Db) -> Vec<Error> {
         }
     }
     panic!("the same segment is tried over and over: {errors:?}");
+}
+
+#[test]
+fn collections_in_the_background_go_on_around_a_damaged_victim() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "collecting around damage");
+    let place = Place::new(Options { gc: GcPolicy::CostBenefit, max_space_amplification: 1.1, ..quiet() });
+    let db = place.open();
+    db.pause_gc();
+    let mut model = half_dead(&db);
+    db.close().unwrap();
+    let (file, record) = find_record(&place, 71, 0);
+    flip(&place.path().join(&file), record + RECORD_HEADER_BYTES);
+    let db = place.open();
+    for round in 1..4 {
+        // Nothing but the one victim is held up, and nobody who writes.
+        fill(&db, &mut model, (0..KEYS).step_by(2), round);
+        db.wait_idle().unwrap();
+        let stats = db.stats();
+        let quarantined: Vec<_> = stats.quarantined_segments.iter().map(|&id| segment_name(id)).collect();
+        assert_eq!(quarantined, std::slice::from_ref(&file), "round {round}");
+        assert!(stats.collected_segments > 0, "round {round}: {stats:?}");
+        assert!(stats.disk_bytes < 2 * stats.live_bytes, "round {round}: {stats:?}");
+    }
+    assert!(place.path().join(&file).exists());
+    assert_eq!(named(&db.get(&key(71)).unwrap_err()), (file, record as u64));
+    for (key, value) in model.iter().filter(|(found, _)| **found != key(71)) {
+        assert_eq!(db.get(key).unwrap().as_ref(), Some(value));
+    }
 }
 
 #[test]

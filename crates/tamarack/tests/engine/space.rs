@@ -40,15 +40,23 @@ fn overwrites_settle_below_the_bound() {
     load(&db);
     let mut random = Random::new(1);
     let mut rounds = vec![0; KEYS as usize];
+    let live = u64::from(KEYS) * 904;
+    let mut highest = 0;
     for round in 1..5 * KEYS {
         let number = random.below(KEYS as usize) as u32;
         rounds[number as usize] = round;
         db.put(&key(number), &value(number, round)).unwrap();
+        if round % 100 == 0 {
+            highest = highest.max(db.stats().disk_bytes);
+        }
     }
+    // What comes between two looks weighs more, the smaller segments are beside a memtable.
+    let bound = live * 13 / 10 + 16 * (64 << 10);
+    assert!(highest < bound + (256 << 10), "{highest} bytes on disk, where {bound} are allowed");
+    assert!(db.stats().stalls > 0, "who writes faster than garbage is collected is slowed down");
     db.wait_idle().unwrap();
     let stats = db.stats();
     assert!(stats.collected_segments > 0 && stats.hidden_records > 0, "{stats:?}");
-    let live = u64::from(KEYS) * 904;
     assert!(stats.disk_bytes < live * 13 / 10 + 8 * (64 << 10), "{} bytes on disk", stats.disk_bytes);
     for (number, round) in (0..).zip(rounds) {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number, round)), "key {number}");
@@ -105,6 +113,9 @@ fn nothing_is_collected_where_that_is_wished() {
         if paused {
             db.resume_gc().unwrap();
             db.resume_gc().expect_err("it is not paused any more");
+            db.wait_idle().unwrap();
+            let stats = db.stats();
+            assert!(stats.collections > 0 && stats.disk_bytes < stats.live_bytes * 3 / 2, "{stats:?}");
         }
         assert_clean(&db);
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::block::{Block, Target};
 use super::cursor::TableCursor;
@@ -191,6 +191,11 @@ impl TableReader {
     /// Reads and checks the whole file, past the cache.
     pub fn verify(&self) -> Result<VerifyReport> {
         verify::verify(self)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        self.source().path()
     }
 
     /// What the table says about itself.
