@@ -20,9 +20,11 @@ use crate::vlog::scan::{End, Scanner, Values};
 /// How much a check reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum CheckLevel {
-    /// Every file is there, has its length and its header, and the manifest's counts agree with one another.
+    /// Every file is there, has its length and its header; the manifest's counts agree with one another, and with what
+    /// tables say of themselves.
     Structure,
-    /// Also every byte of every table, what tables keep about their entries, and the footer of every sealed segment.
+    /// Also every byte of every table, what tables keep about their entries, and the footer of every sealed segment, which
+    /// says of its values what the manifest does.
     Checksums,
     /// Also what is alive: every pointer leads to a record, those that were left behind are hidden from every reader, and
     /// the header and key of every record of the log are right.

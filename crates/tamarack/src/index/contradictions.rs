@@ -1,6 +1,6 @@
 //! What a manifest says of a table that the table does not say of itself.
 //!
-//! What is alive is summed from what the manifest says, and segments are dropped by these sums (I-04): a manifest that is
+//! What is alive is summed from what the manifest says, and segments are dropped by these sums: a manifest that is
 //! whole but wrong must not pass a check. Pure but for reading the directory of the table's references.
 
 use std::fmt::Debug;
