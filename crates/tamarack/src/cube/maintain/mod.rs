@@ -343,6 +343,8 @@ impl Cube {
                 let done = state.seals.is_empty() && self.current.peek().frozen.is_empty();
                 if done || self.options.read_only {
                     drop(state);
+                    // The jobs have let go of what they were reading.
+                    self.punch_holes(true);
                     self.spare.settle();
                     return Ok(());
                 }
