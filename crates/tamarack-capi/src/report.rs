@@ -42,7 +42,7 @@ fn work(stats: &Stats) -> Value {
         "compaction_bytes_read": stats.compaction_bytes_read,
         "compaction_bytes_written": stats.compaction_bytes_written,
         "write_amplification": stats.write_amplification, "flushes": stats.flushes,
-        "compactions": stats.compactions, "syncs": stats.syncs, "stalls": stats.stalls,
+        "compactions": stats.compactions, "running_jobs": stats.running_jobs, "syncs": stats.syncs, "stalls": stats.stalls,
         "stall_seconds": stats.stall_seconds, "value_reads": stats.value_reads,
         "value_read_bytes": stats.value_read_bytes, "index_block_reads": stats.index_block_reads,
         "data_block_reads": stats.data_block_reads,

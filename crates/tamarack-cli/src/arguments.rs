@@ -15,8 +15,8 @@ use crate::failure::{Outcome, Result};
 const AFTER_HELP: &str = "\
 Exit status:
   0  done
-  1  the answer is no: a key is not there, `check` found problems, `repair` could not save all, or
-     something was left out
+  1  the answer is no: a key is not there, `check` found problems, `repair` could not save all,
+     `gc` left damaged segments alone, or something was left out
   2  the request is wrong as it stands
   3  the operating system failed a call, there is no database, or input cannot be used
   4  corruption: stored bytes are not what was written

@@ -59,6 +59,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> Report<'py> {
             write_amplification,
             flushes,
             compactions,
+            running_jobs,
             syncs,
             stalls,
             stall_seconds,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tamarack::{GcGoal, GcReport, Stats};
+use tamarack::{Db, GcGoal, GcReport, Stats};
 
 use crate::failure::{Failure, Outcome, Result};
 use crate::gc_watch::Watch;
@@ -14,7 +14,8 @@ use crate::output::{self, Align, Output, Table, bytes, count};
 /// Free the space of dead values
 ///
 /// Memtables are flushed first, so that what they have overwritten or deleted counts as dead. What the tables do not
-/// show to be dead yet stays: `compact` before `gc` frees all there is.
+/// show to be dead yet stays: `compact` before `gc` frees all there is. A segment that turns out to be damaged is kept and
+/// left alone; what is wrong with it is printed, and the exit status is 1.
 #[derive(Debug, Args)]
 pub struct Gc {
     #[command(flatten)]
@@ -28,6 +29,10 @@ pub struct Gc {
     /// Do one collection, of what is most worth it
     #[arg(long)]
     once: bool,
+
+    /// Copy at most so many bytes a second, so that whoever else uses the device is disturbed less [default: no limit]
+    #[arg(long, value_name = "BYTES")]
+    bytes_per_second: Option<u64>,
 }
 
 /// What is compared.
@@ -35,6 +40,8 @@ struct Work {
     before: Stats,
     after: Stats,
     done: GcReport,
+    /// What was found in segments that are left alone because they are damaged.
+    damage: Vec<tamarack::Error>,
     seconds: f64,
 }
 
@@ -53,30 +60,60 @@ impl Gc {
         let db = self.database.open_heard((!json).then(|| watch.listener()))?;
         // Otherwise the background would have its share, and that would be missing in what is reported.
         db.pause_gc();
+        db.set_gc_bytes_per_second(self.bytes_per_second.unwrap_or(0));
         let started = Instant::now();
         db.flush()?;
         db.wait_idle()?;
         let before = db.stats();
         let garbage = (before.log_bytes + before.table_bytes).saturating_sub(before.live_bytes);
-        let done = if json { db.gc(goal) } else { watch.show(&db, garbage, || db.gc(goal)) }?;
+        let mut damage = Vec::new();
+        let mut collect = || collect(&db, goal, &mut damage);
+        let done = if json { collect() } else { watch.show(&db, garbage, collect) }?;
         let seconds = started.elapsed().as_secs_f64();
-        let work = Work { before, after: db.stats(), done, seconds };
+        let work = Work { before, after: db.stats(), done, damage, seconds };
         let mut output = Output::new();
         if json {
             output.json(&work.to_json())?;
         } else {
             output.bytes(work.table().as_bytes())?;
             output.line(&work.summary())?;
+            for damage in &work.damage {
+                output.line(&format!("  left alone: {damage}"))?;
+            }
         }
         output.finish()?;
         db.close()?;
-        Ok(Outcome::Done)
+        Ok(Outcome::positive_if(work.damage.is_empty()))
+    }
+}
+
+/// Collects until `goal` is reached or nothing helps any more, around segments that turn out to be damaged; what is wrong with
+/// them is added to `damage`.
+fn collect(db: &Db, goal: GcGoal, damage: &mut Vec<tamarack::Error>) -> tamarack::Result<GcReport> {
+    let mut total = GcReport::default();
+    loop {
+        let reached = matches!(goal, GcGoal::Until(ratio) if db.stats().space_amplification <= ratio);
+        if reached {
+            return Ok(total);
+        }
+        let left_alone = db.stats().quarantined_segments.len();
+        match db.gc(GcGoal::Once) {
+            Ok(done) => {
+                total.add(&done);
+                if goal == GcGoal::Once || done == GcReport::default() {
+                    return Ok(total);
+                }
+            }
+            Err(error) if db.stats().quarantined_segments.len() > left_alone => damage.push(error),
+            Err(error) => return Err(error),
+        }
     }
 }
 
 impl Work {
     fn to_json(&self) -> Value {
-        let Self { before, after, done, seconds } = self;
+        let Self { before, after, done, damage, seconds } = self;
+        let left_alone: Vec<_> = damage.iter().map(tamarack::Error::message).collect();
         json!({
             "seconds": seconds,
             "disk_bytes_before": before.disk_bytes, "disk_bytes_after": after.disk_bytes,
@@ -87,6 +124,7 @@ impl Work {
             "collected_segments": done.segments, "collected_bytes": done.bytes_before,
             "punched_segments": done.punched, "hole_bytes": done.hole_bytes,
             "copied_bytes": done.bytes_after, "copied_records": done.records, "hidden_records": done.hidden,
+            "left_alone": left_alone,
         })
     }
 

@@ -68,6 +68,44 @@ fn what_is_going_on_is_told_where_no_bar_can_be_shown() {
 }
 
 #[test]
+fn garbage_is_collected_around_what_is_damaged() {
+    let world = World::new();
+    overwritten(&world);
+    // One in ten values of the first round is alive; the first that is there is damaged.
+    let alive = format!("0{}", "x".repeat(100_000));
+    let record = [b"key 000", alive.as_bytes()].concat();
+    let mut files = std::fs::read_dir(world.path("db")).expect("a directory").flatten();
+    let damaged = files.find_map(|file| {
+        let mut bytes = std::fs::read(file.path()).expect("the file can be read");
+        let at = bytes.windows(record.len()).position(|window| window == record)?;
+        bytes[at + record.len() / 2] ^= 1;
+        std::fs::write(file.path(), bytes).expect("the file can be written");
+        file.file_name().into_string().ok()
+    });
+    let damaged = damaged.expect("the value is in a file");
+
+    let run = world.run(&["gc", "db", "--until", "1.1", "--bytes-per-second", "1000000000"]).expect_status(1);
+    let told = run.text().lines().find(|line| line.contains("left alone")).expect("it is told").to_owned();
+    assert!(told.contains(&damaged), "{told}");
+    let again = world.run(&["gc", "db", "--until", "1.0", "--json"]).expect_status(1).json();
+    let left_alone = again["left_alone"].as_array().expect("a list");
+    assert!(
+        left_alone.len() == 1 && left_alone[0].as_str().is_some_and(|why| why.contains(&damaged)),
+        "{again}"
+    );
+    assert!(world.path("db").join(&damaged).exists(), "it is kept");
+    // Nothing else was held up: what is left is what is alive, and that segment.
+    assert!(number(&again, "disk_bytes_after") < number(&again, "live_bytes_after") + 40e6, "{again}");
+    let check = world.run(&["check", "db", "--level", "values", "--json"]).expect_status(1).json();
+    let problems = check["problems"].as_array().expect("a list");
+    assert!(
+        problems.iter().all(|problem| problem["message"].as_str().is_some_and(|why| why.contains(&damaged)))
+    );
+    assert_eq!(world.ok(&["get", "db", "key 010"]).text().trim_end(), alive);
+    world.run(&["get", "db", "key 000"]).expect_status(4);
+}
+
+#[test]
 fn a_copy_is_a_database_of_its_own() {
     let world = World::new();
     overwritten(&world);

@@ -66,13 +66,15 @@ pub struct Options {
     pub recovery_log_max: u64,
     /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
     /// sixteen full segments comes on top while writes keep coming, because what dies before it is collected need not be
-    /// copied; writers are slowed down as it is used up. Lower values cost writes: at 1.3, 4 million uniform overwrites of
+    /// copied; writers are slowed down as it is used up, and refused ([`ErrorKind::NoSpace`](crate::ErrorKind::NoSpace)) once it
+    /// has been for some seconds in which nothing could be freed; deletions never are. Lower values cost writes: at 1.3, 4 million uniform overwrites of
     /// 2 million values of 1 KiB wrote 2.2 bytes for each byte. Default: 1.3.
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
     pub gc: GcPolicy,
     /// Bytes a second that garbage collection may copy, all its threads together; 0 is no limit. Less disturbs
-    /// foreground reads less; writers are slowed down when it is too little to keep the bound on space. Default: 0.
+    /// foreground reads less; writers are slowed down, and refused at last, when it is too little to keep the bound on space.
+    /// [`Db::set_gc_bytes_per_second`](crate::Db::set_gc_bytes_per_second) changes it. Default: 0.
     pub gc_bytes_per_second: u64,
     /// Sorted runs of values over one key, 0 to 1000, beyond which segments of small values are rewritten in the order of
     /// their keys while nothing is written, or when [`Db::sort_values`](crate::Db::sort_values) is called, so that long scans

@@ -61,6 +61,9 @@ pub struct CheckReport {
     pub records: u64,
     /// Bytes read.
     pub bytes_read: u64,
+    /// Ids of the segments that garbage collection leaves alone, because it has found them damaged since the database was
+    /// opened.
+    pub quarantined_segments: Vec<u32>,
     /// What is wrong, each with its place.
     pub problems: Vec<Error>,
 }
@@ -79,7 +82,8 @@ impl CheckReport {
 impl Cube {
     /// Checks tables and log as of now. Blocks on the device; writers and readers go on.
     pub fn check(&self, level: CheckLevel) -> CheckReport {
-        let mut report = CheckReport::default();
+        let quarantined_segments = self.collector.quarantined().iter().map(|id| id.0).collect();
+        let mut report = CheckReport { quarantined_segments, ..CheckReport::default() };
         let state = self.current.load();
         let version = &state.version;
         if let Err(found) = version.audit() {

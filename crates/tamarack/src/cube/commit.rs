@@ -134,8 +134,10 @@ impl Cube {
     ) -> Result<()> {
         self.check_may_write()?;
         let need = self.measure(entries.clone())?;
-        if self.throttle.refuses() && need.claim == Claim::Data {
-            self.check_space()?;
+        if need.claim == Claim::Data
+            && let Some(refusal) = self.throttle.refusal()
+        {
+            self.check_space(refusal)?;
         }
         let wait = self.throttle.admit(need.log_bytes, || self.env.clock.monotonic());
         if !wait.is_zero() {

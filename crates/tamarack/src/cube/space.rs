@@ -3,7 +3,7 @@
 //! The contract ([`Options::max_space_amplification`](crate::Options)): bytes on disk stay below that many times the
 //! live bytes of keys and values, plus a fixed slack. Deciding is pure: [`Space`] is what is known, its methods say
 //! what to do. First collections run; as the slack is used up, writers are slowed down, smoothly; if readers
-//! hold on to more files than there is alive, they are refused.
+//! hold on to more files than there is alive, or collections free nothing any more, they are refused.
 //!
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
@@ -66,6 +66,15 @@ pub struct Space {
     pub slack: u64,
 }
 
+/// Why writers are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Readers hold more in files that only they need than there is alive.
+    Readers,
+    /// All that may be taken is, and collections free nothing.
+    Garbage,
+}
+
 /// Whether collecting may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
@@ -94,7 +103,7 @@ impl Space {
             let beyond = bytes.saturating_sub(self.goal + parts.0 * part);
             beyond as f64 / ((parts.1 - parts.0) * part).max(1) as f64
         };
-        let taken = self.disk.saturating_sub(self.leaving);
+        let taken = self.taken();
         share(self.used(), GARBAGE_PARTS)
             .max(share(taken, TAKEN_PARTS))
             .max(share(taken + self.wanted(), COMMITTED_PARTS))
@@ -107,23 +116,25 @@ impl Space {
 
     /// Whether a job may write so many bytes, as far as the bound goes.
     pub fn has_room(&self, bytes: u64) -> bool {
-        self.disk.saturating_sub(self.leaving) + (self.promised + bytes).saturating_sub(self.stock)
-            <= self.goal + self.slack / SLACK_PARTS * FILLED_PARTS
+        self.taken() + (self.promised + bytes).saturating_sub(self.stock) <= self.filled()
     }
 
-    /// Whether writers must be refused: readers hold more in files that only they need than there is alive.
-    pub fn is_exhausted(&self) -> bool {
-        self.leaving > self.live + self.slack
+    /// Bytes on disk but for what only waits for readers.
+    pub fn taken(&self) -> u64 {
+        self.disk.saturating_sub(self.leaving)
     }
 
-    /// The refusal.
-    pub fn exhausted(&self) -> Error {
-        Error::no_space(format!(
-            "the database takes {} bytes on disk for {} live ones, which is more than max_space_amplification and its \
-             slack allow, and {} of them are in files that only readers still need: drop iterators that were begun \
-             long ago, or raise max_space_amplification",
-            self.disk, self.live, self.leaving
-        ))
+    /// Whether there is what writers are refused for if it lasts.
+    pub fn calls_for(&self, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::Readers => self.leaving > self.live + self.slack,
+            Refusal::Garbage => self.taken() >= self.filled(),
+        }
+    }
+
+    /// What is filled on purpose.
+    fn filled(&self) -> u64 {
+        self.goal + self.slack / SLACK_PARTS * FILLED_PARTS
     }
 
     /// Whether collections should run.
@@ -301,17 +312,33 @@ impl Cube {
         SLACK_SEGMENTS * self.options.segment_bytes_max
     }
 
-    /// Looks whether space is still exhausted.
+    /// Looks whether there is still what writers are refused for.
     ///
     /// # Errors
-    /// `NoSpace` if it is.
-    pub(super) fn check_space(&self) -> Result<()> {
+    /// `NoSpace` if there is.
+    pub(super) fn check_space(&self, refusal: Refusal) -> Result<()> {
         let space = self.space();
-        if space.is_exhausted() {
-            return Err(space.exhausted());
+        if space.calls_for(refusal) {
+            return Err(self.refused(refusal, &space));
         }
-        self.throttle.refuse(false);
+        self.throttle.refuse(None);
         Ok(())
+    }
+
+    fn refused(&self, refusal: Refusal, space: &Space) -> Error {
+        let because = match refusal {
+            Refusal::Readers => format!(
+                "{} of them are in files that only readers still need: drop iterators that were begun long ago, or raise \
+                 max_space_amplification",
+                space.leaving
+            ),
+            Refusal::Garbage => format!("garbage collection frees nothing: {}", self.why_nothing_is_freed()),
+        };
+        Error::no_space(format!(
+            "the database takes {} bytes on disk for {} live ones, which is all that max_space_amplification and its slack \
+             allow, and {because}",
+            space.disk, space.live
+        ))
     }
 
     /// Bytes of the files of `state`.
@@ -437,8 +464,10 @@ mod tests {
         );
         assert!(!Space { removing: 170, ..space(450, 0) }.is_over_goal(Demand::Busy), "and collected");
         let held = |leaving| Space { leaving, ..space(400, 0) };
-        assert!(!held(420).is_exhausted() && held(421).is_exhausted());
-        assert_eq!(held(421).exhausted().kind(), crate::base::error::ErrorKind::NoSpace);
+        let refuses = |space: Space, refusal| space.calls_for(refusal);
+        assert!(!refuses(held(420), Refusal::Readers) && refuses(held(421), Refusal::Readers));
+        assert!(!refuses(space(429, 0), Refusal::Garbage) && refuses(space(430, 0), Refusal::Garbage));
+        assert!(!refuses(Space { leaving: 1, ..space(430, 0) }, Refusal::Garbage), "a reader holds it");
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
     }

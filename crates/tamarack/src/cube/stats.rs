@@ -181,6 +181,8 @@ pub struct Stats {
     pub open_tables: u64,
     /// Bytes of memory that open tables hold: top indexes and filters.
     pub table_memory_bytes: u64,
+    /// Background jobs under way, or waiting for a thread: sealing, flushing, compacting, collecting, sorting.
+    pub running_jobs: u64,
     /// Device syncs of the log.
     pub syncs: u64,
     /// Writes that had to wait for background work.
@@ -337,6 +339,7 @@ impl Cube {
         stats.open_tables = self.index.tables().open_tables() as u64;
         stats.table_memory_bytes = self.index.tables().resident_bytes() as u64;
         stats.syncs = self.durability.syncs();
+        stats.running_jobs = self.maintenance.running_jobs();
         let (stalls, waited) = self.throttle.waited();
         (stats.stalls, stats.stall_seconds) = (stalls, waited.as_secs_f64());
         stats.readers = self.reader_stats();

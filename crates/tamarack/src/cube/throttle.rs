@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use super::space::Refusal;
 use crate::base::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// Debt below which writers are not slowed down at all.
@@ -33,7 +34,9 @@ pub struct Throttle {
     /// The rate in bytes a second; 0 when writers are not limited.
     rate: AtomicU64,
     bucket: Mutex<Bucket>,
+    /// Whether there is a refusal.
     refuses: AtomicBool,
+    refusal: Mutex<Option<Refusal>>,
     waits: AtomicU64,
     waited_nanos: AtomicU64,
 }
@@ -51,14 +54,15 @@ impl Throttle {
         self.rate.store(rate, Ordering::Relaxed);
     }
 
-    /// Whether space was exhausted when somebody looked last: a writer should look again before it writes.
-    pub fn refuse(&self, exhausted: bool) {
-        self.refuses.store(exhausted, Ordering::Relaxed);
+    /// Why writers are to be refused, if they are: each should look whether that is still so.
+    pub fn refuse(&self, refusal: Option<Refusal>) {
+        *self.refusal.lock() = refusal;
+        self.refuses.store(refusal.is_some(), Ordering::Relaxed);
     }
 
     /// What [`refuse`](Self::refuse) was told.
-    pub fn refuses(&self) -> bool {
-        self.refuses.load(Ordering::Relaxed)
+    pub fn refusal(&self) -> Option<Refusal> {
+        if self.refuses.load(Ordering::Relaxed) { *self.refusal.lock() } else { None }
     }
 
     /// Takes `bytes` tokens at time `now`; returns how long the caller must wait for them, usually zero.

@@ -380,6 +380,22 @@ impl Db {
         self.inner.cube.resume_gc()
     }
 
+    /// Changes how many bytes a second garbage collection may copy, as
+    /// [`Options::gc_bytes_per_second`](crate::Options::gc_bytes_per_second) does when the database is opened; 0 is no limit.
+    /// Holds from the next copy on, at most a mebibyte later, for this handle's database as long as it is open.
+    ///
+    /// ```
+    /// # use tamarack::{Db, Options};
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = Db::open(directory.path(), Options { gc_bytes_per_second: 8 << 20, ..Options::default() })?;
+    /// // At night nobody minds.
+    /// db.set_gc_bytes_per_second(0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_gc_bytes_per_second(&self, bytes: u64) {
+        self.inner.cube.set_gc_rate(bytes);
+    }
+
     /// Flushes, and compacts every table that overlaps the range, bounds included, so that nothing deleted or
     /// overwritten is left in it but what snapshots see. Blocks until that is done.
     ///

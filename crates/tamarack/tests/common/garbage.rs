@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
 
 use tamarack::testing::{Call, Faults};
 use tamarack::{Db, GcPolicy, IterOptions, Options, ReadOptions};
@@ -174,6 +174,47 @@ pub fn assert_recovers(path: &Path, options: &Options, model: &Content, what: &s
     assert_holds_at(&db, &model, &ReadOptions::default(), what);
     assert_clean(&db);
     db.close().unwrap();
+}
+
+/// Holds every call of a kind until it is dropped.
+pub struct Hold(Arc<(Mutex<Held>, Condvar)>);
+
+#[derive(Default)]
+struct Held {
+    calls: usize,
+    open: bool,
+}
+
+impl Hold {
+    /// Holds each `call` whose path ends with `suffix` from now on.
+    pub fn at(faults: &Faults, call: Call, suffix: &'static str) -> Self {
+        let shared = Arc::new((Mutex::new(Held::default()), Condvar::new()));
+        let watched = Arc::clone(&shared);
+        faults.watch(move |made, path| {
+            if made == call && path.as_os_str().as_encoded_bytes().ends_with(suffix.as_bytes()) {
+                let (held, changed) = &*watched;
+                let mut held = held.lock().unwrap();
+                held.calls += 1;
+                changed.notify_all();
+                drop(changed.wait_while(held, |held| !held.open).unwrap());
+            }
+        });
+        Self(shared)
+    }
+
+    /// Waits until so many calls are held.
+    pub fn wait_for(&self, calls: usize) {
+        let (held, changed) = &*self.0;
+        drop(changed.wait_while(held.lock().unwrap(), |held| held.calls < calls).unwrap());
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let (held, changed) = &*self.0;
+        held.lock().unwrap().open = true;
+        changed.notify_all();
+    }
 }
 
 /// Holds the first call of a kind until it is opened, or dropped.

@@ -79,6 +79,8 @@ struct State {
     watchers: usize,
     /// Those of them that sleep, and until when.
     asleep: HashMap<ThreadId, Duration>,
+    /// How long others would have slept, all together.
+    slept: Duration,
     ended: bool,
 }
 
@@ -115,6 +117,16 @@ impl Time {
         state
     }
 
+    /// What the clock says.
+    pub fn now(&self) -> Duration {
+        self.0.state.lock().unwrap().now
+    }
+
+    /// How long writers and copies would have slept so far, all together.
+    pub fn slept(&self) -> Duration {
+        self.0.state.lock().unwrap().slept
+    }
+
     /// How many threads look at databases of this world.
     pub fn watchers(&self) -> usize {
         self.0.state.lock().unwrap().watchers
@@ -143,6 +155,7 @@ impl Clock for HandMoved {
     fn sleep(&self, duration: Duration) {
         let thread = std::thread::current();
         if thread.name() != Some(WATCHER) {
+            self.0.state.lock().unwrap().slept += duration;
             std::thread::yield_now();
             return;
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use common::fast_directory;
 use common::time::unwatched_env;
 use tamarack::testing::{Call, Env, FaultEnv, Faults};
-use tamarack::{Db, IterOptions, Options, ReadOptions};
+use tamarack::{Db, GcGoal, IterOptions, Options, ReadOptions};
 use tempfile::TempDir;
 
 const KEYS: u32 = 5000;
@@ -179,4 +179,27 @@ fn puts_and_gets_hardly_allocate() {
         "allocations for {count} puts, gets from the memtable, gets from tables: {puts}, {warm}, {cached}"
     );
     assert!(puts < 40 && warm < 40 && cached < 40, "{puts} {warm} {cached}");
+}
+
+/// A collection sorts what is alive by parts: what it holds does not grow with segments.
+#[test]
+fn a_collection_holds_a_part_of_what_it_copies() {
+    let directory = fast_directory();
+    let options = Options {
+        segment_bytes_max: 128 << 20,
+        recovery_log_max: 1 << 30,
+        max_space_amplification: 1000.0,
+        block_cache_bytes: 0,
+        ..Options::default()
+    };
+    let db = Db::open_with_env(directory.path(), options, &unwatched_env()).unwrap();
+    let keys = 120_000;
+    for number in (0..keys).chain((0..keys).filter(|number| number % 3 == 0)) {
+        db.put(&key(number), &[number as u8; 1024]).unwrap();
+    }
+    db.compact_range(None, None).unwrap();
+    let mut copied = 0;
+    let held = allocations::most_held_during(|| copied = db.gc(GcGoal::Once).unwrap().bytes_after);
+    assert!(copied > 70 << 20, "{copied} bytes were copied");
+    assert!(held < 30 << 20, "{held} bytes of memory for {copied} bytes of copies");
 }

@@ -1,10 +1,11 @@
 //! Garbage collection on request, one thing at a time: whatever was collected, everything that can be read is there, for the
 //! present, for snapshots and for iterators; what nobody can read goes, and so do moved ids.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::common::garbage::{
-    Content, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete, fill,
+    Content, Hold, KEYS, assert_holds, assert_holds_at, assert_no_orphans, cold_files, compact, delete, fill,
     half_dead, key, quiet, value,
 };
 use crate::common::place::Place;
@@ -390,4 +391,57 @@ fn a_goal_below_one_is_refused() {
     fill(&db, &mut model, 0..KEYS, 0);
     assert_eq!(db.gc(GcGoal::Until(f64::INFINITY)).unwrap(), GcReport::default());
     assert_eq!(db.get(&key(3)).unwrap(), Some(value(3, 0)));
+}
+
+/// The numbers of the keys of the records in cold segment `name`, as they stand there.
+fn keys_in(place: &Place, name: &str) -> Vec<usize> {
+    let bytes = std::fs::read(place.path().join(name)).unwrap();
+    let numbers = bytes.windows(9).filter_map(|window| {
+        let digits = window.strip_prefix(b"key")?.strip_suffix(b"<")?;
+        std::str::from_utf8(digits).ok()?.parse().ok()
+    });
+    numbers.collect()
+}
+
+#[test]
+fn what_is_copied_is_sorted_by_key_whatever_the_order_of_its_writing() {
+    let place = Place::new(quiet());
+    let db = place.open();
+    let mut model = Content::new();
+    // Neighbours are written far from each other.
+    let scattered = |round: usize| (0..KEYS).map(move |number| (number * 73 + round * 31) % KEYS);
+    fill(&db, &mut model, scattered(0), 0);
+    fill(&db, &mut model, scattered(1).filter(|number| number % 3 > 0), 1);
+    compact(&db);
+    let done = db.gc(GcGoal::Once).unwrap();
+    assert!(done.segments > 1 && done.records > 5, "{done:?}");
+    let mut names = cold_files(&place.path());
+    let keys = keys_in(&place, &names.pop_first().unwrap());
+    assert_eq!((keys.len() as u64, names.len()), (done.records, 0), "of all victims in one file");
+    assert!(keys.is_sorted(), "{keys:?}");
+    assert_holds(&db, &model, "sorted");
+}
+
+#[test]
+fn collections_run_side_by_side_and_have_no_victim_in_common() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "collections that are held");
+    let place = Place::new(quiet());
+    let db = place.open();
+    let model = half_dead(&db);
+    let jobs = 3;
+    let hold = Hold::at(&place.faults, Call::Create, ".cold");
+    std::thread::scope(|scope| {
+        let collections: Vec<_> = (0..jobs).map(|_| scope.spawn(|| db.gc(GcGoal::Once))).collect();
+        hold.wait_for(jobs);
+        let running = db.stats().running_collections;
+        assert_eq!(running.len(), jobs, "{running:?}");
+        let victims: Vec<_> = running.iter().flat_map(|job| &job.victims).collect();
+        let different: BTreeSet<_> = victims.iter().collect();
+        assert_eq!(different.len(), victims.len(), "{running:?}");
+        drop(hold);
+        let done = collections.into_iter().map(|collection| collection.join().unwrap().unwrap());
+        assert_eq!(done.map(|done| done.segments).sum::<u64>(), victims.len() as u64);
+    });
+    assert_no_orphans(&db, &place.path(), "collected");
+    assert_holds(&db, &model, "collected");
 }

@@ -286,3 +286,37 @@ fn a_damaged_table_puts_no_segment_into_quarantine() {
     }
     assert!(met > 0, "some bytes are needed to collect");
 }
+
+#[test]
+fn a_victim_whose_file_is_gone_is_named_and_the_others_are_collected() {
+    for open in [true, false] {
+        let place = Place::new(quiet());
+        let mut db = place.open();
+        let model = half_dead(&db);
+        let (file, _) = find_record(&place, 71, 0);
+        db.close().unwrap();
+        db = place.open();
+        if open {
+            // Somebody who reads has its file open.
+            assert_eq!(db.get(&key(71)).unwrap(), Some(value(71, 0)));
+        }
+        std::fs::remove_file(place.path().join(&file)).unwrap();
+        let errors = gc_around(&db);
+        for error in &errors {
+            assert_eq!(named(error).0, file, "open: {open}");
+        }
+        assert_eq!(errors.is_empty(), open, "{errors:?}");
+        assert!(db.stats().collected_segments > 2, "{:?}", db.stats());
+        let told = errors.len();
+        for (key, value) in &model {
+            match db.get(key) {
+                Ok(found) => assert_eq!(found.as_ref(), Some(value)),
+                Err(error) => assert_eq!((named(&error).0, told), (file.clone(), 1)),
+            }
+        }
+        if !open {
+            assert_eq!(db.stats().quarantined_segments.len(), 1);
+            assert!(db.get(&key(71)).is_err(), "it is not dropped");
+        }
+    }
+}

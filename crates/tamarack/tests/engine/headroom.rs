@@ -103,6 +103,35 @@ fn a_full_disk_takes_deletions_flushes_and_collections_and_then_data_again() {
 }
 
 #[test]
+fn a_database_that_was_killed_on_a_full_disk_is_recovered_on_it() {
+    for log_mode in [LogMode::Mapped, LogMode::Plain] {
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, "recovery on a full disk");
+        let Full { place, mut db, mut kept, .. } = Full::new(Place::new(options(log_mode, None)));
+        for round in 0..3 {
+            // As a kill leaves it: files that were begun, log that no table holds, no table of the last memtables.
+            place.crash(db);
+            let read_only = Options { read_only: true, ..place.options.clone() };
+            assert!(content(&place.try_open(&read_only).unwrap()) == kept, "{log_mode:?} {round}: read-only");
+            db = place.open();
+            assert!(content(&db) == kept, "{log_mode:?} {round}: recovered");
+            assert_eq!(fill(&db, &mut Random::new(10 + round), &mut kept).kind(), ErrorKind::NoSpace);
+        }
+        for key in kept.keys().step_by(2).cloned().collect::<Vec<_>>() {
+            db.delete(&key).unwrap();
+            kept.remove(&key);
+        }
+        db.flush().unwrap();
+        once_others_are_done(|| db.gc(GcGoal::Until(1.2)).map(drop));
+        once_others_are_done(|| db.wait_idle());
+        let before = kept.len();
+        fill(&db, &mut Random::new(20), &mut kept);
+        assert!(kept.len() > before + before / 2, "{log_mode:?}: space is used again");
+        assert!(content(&db) == kept);
+        assert_clean(&db);
+    }
+}
+
+#[test]
 fn what_deletions_take_of_the_headroom_is_not_open_to_data() {
     for log_mode in [LogMode::Mapped, LogMode::Plain] {
         let reserved = 400_000;

@@ -22,6 +22,7 @@ mod gc_damage;
 mod gc_faults;
 mod gc_punch;
 mod gc_races;
+mod gc_stuck;
 mod headroom;
 mod idle;
 mod invariants;

@@ -190,6 +190,49 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "overwrites_settle_below_the_bound"),
     },
     Bug {
+        name: "stuck-collections-refuse-nobody",
+        what: "Writers go on when all is taken and nothing is freed.",
+        edits: &[Edit {
+            file: "cube/maintain/idle.rs",
+            find: "let stuck = bounded && !paused &&",
+            put: "let stuck = bounded && !paused && !BUG &&",
+        }],
+        caught_by: ("engine", "writers_are_refused_while_collections_fail_and_then_accepted_again"),
+    },
+    Bug {
+        name: "failed-collections-end-all",
+        what: "After one failure nothing is collected until the database is opened again.",
+        edits: &[Edit {
+            file: "cube/maintain/stopped.rs",
+            find: "if self.holds && self.retry_at",
+            put: "if !BUG && self.holds && self.retry_at",
+        }],
+        caught_by: ("engine", "collections_that_failed_for_a_moment_are_tried_again_by_themselves"),
+    },
+    Bug {
+        name: "newest-segment-collected",
+        what: "The newest segment is collected like any other.",
+        edits: &[Edit {
+            file: "cube/collect/choose.rs",
+            find: "if worthwhile.len() > 1 {",
+            put: "if !BUG && worthwhile.len() > 1 {",
+        }],
+        caught_by: (
+            "lib",
+            "cube::collect::choose::tests::the_newest_of_all_waits_as_long_as_another_is_worth_it",
+        ),
+    },
+    Bug {
+        name: "pace-not-kept",
+        what: "Copies are made as fast as they can be, whatever pace was asked for.",
+        edits: &[Edit {
+            file: "cube/collect/job.rs",
+            find: "while !left.is_zero() &&",
+            put: "while !BUG && !left.is_zero() &&",
+        }],
+        caught_by: ("engine", "copies_take_as_long_as_the_pace_that_was_asked_for"),
+    },
+    Bug {
         name: "manifest-not-held-against-tables",
         what: "A check does not compare what the manifest says of a table with the table.",
         edits: &[Edit {

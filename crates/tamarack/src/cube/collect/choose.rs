@@ -1,5 +1,7 @@
 //! Which segments to collect. Pure.
 
+use std::cmp::Reverse;
+
 use crate::base::ids::SegmentId;
 use crate::base::options::GcPolicy;
 
@@ -33,7 +35,8 @@ impl Candidate {
 }
 
 /// The victims of one collection: the best candidate by `policy` of those of which at most `live_share_max` is alive,
-/// and others behind it as long as their survivors fit into `output_bytes_max` together.
+/// and others behind it as long as their survivors fit into `output_bytes_max` together. Never the newest of all candidates, in
+/// which most may die yet, unless it is the only one that is worth collecting.
 pub fn choose(
     candidates: &[Candidate],
     policy: GcPolicy,
@@ -42,6 +45,10 @@ pub fn choose(
 ) -> Vec<SegmentId> {
     let mut worthwhile: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.live_share() <= live_share_max).collect();
+    let newest = candidates.iter().min_by_key(|candidate| (candidate.age, Reverse(candidate.id)));
+    if worthwhile.len() > 1 {
+        worthwhile.retain(|candidate| Some(*candidate) != newest);
+    }
     worthwhile.sort_by(|left, right| match policy {
         GcPolicy::Tail => right.age.cmp(&left.age).then(left.id.cmp(&right.id)),
         GcPolicy::CostBenefit | GcPolicy::Off => {
@@ -76,18 +83,33 @@ mod tests {
     fn the_deadest_of_one_age_go_first_and_fill_one_output() {
         let candidates = [candidate(1, 60, 9), candidate(2, 30, 9), candidate(3, 10, 9), candidate(4, 79, 9)];
         assert_eq!(chosen(&candidates), [3, 2, 1]);
-        assert_eq!(chosen(&candidates[3..]), [4], "one is always taken");
+        assert_eq!(chosen(&[candidate(4, 79, 9), candidate(5, 100, 1)]), [4], "one is always taken");
     }
 
     #[test]
     fn old_segments_go_before_young_ones_that_are_a_little_deader() {
-        assert_eq!(chosen(&[candidate(1, 50, 1), candidate(2, 60, 1000)]), [2]);
-        assert_eq!(chosen(&[candidate(1, 0, 1000), candidate(2, 60, 1001)]), [1, 2]);
+        let newest = candidate(9, 100, 1);
+        assert_eq!(chosen(&[candidate(1, 50, 1), candidate(2, 60, 1000), newest]), [2]);
+        assert_eq!(chosen(&[candidate(1, 0, 1000), candidate(2, 60, 1001), newest]), [1, 2]);
+    }
+
+    #[test]
+    fn the_newest_of_all_waits_as_long_as_another_is_worth_it() {
+        let newest = candidate(3, 0, 1);
+        assert_eq!(chosen(&[newest, candidate(2, 79, 2), candidate(1, 79, 3)]), [1]);
+        assert_eq!(chosen(&[newest, candidate(2, 79, 2)]), [2]);
+        assert_eq!(chosen(&[newest, candidate(2, 81, 2)]), [3], "nothing else is");
+        assert_eq!(
+            chosen(&[candidate(2, 10, 2), candidate(1, 20, 2), candidate(3, 100, 1)]),
+            [2, 1],
+            "it is another"
+        );
+        assert_eq!(chosen(&[candidate(4, 0, 1), newest]), [3], "of one age the one with the larger id");
     }
 
     #[test]
     fn the_tail_is_the_oldest() {
-        let candidates = [candidate(1, 0, 1), candidate(2, 70, 9)];
+        let candidates = [candidate(1, 0, 2), candidate(2, 70, 9), candidate(3, 0, 1)];
         assert_eq!(choose(&candidates, GcPolicy::Tail, 0.8, 70), [SegmentId(2), SegmentId(1)]);
     }
 

@@ -17,7 +17,7 @@ pub struct Collector {
     next_id: AtomicU64,
     quarantined: Mutex<BTreeSet<SegmentId>>,
     /// How fast copies may be made.
-    pub(super) pace: Pace,
+    pub pace: Pace,
     /// Those that run.
     pub(super) running: Running,
     /// What segments look like to who walks over keys.

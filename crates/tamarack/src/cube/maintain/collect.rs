@@ -4,7 +4,7 @@ use super::super::Cube;
 use super::super::collect::{GcReport, choose};
 use super::super::space::{Demand, Space};
 use super::State;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
 use crate::base::sync::{Arc, MutexGuard, Ordering};
 use crate::env::pool::Priority;
@@ -32,7 +32,8 @@ impl Cube {
         space: &Space,
         demand: Demand,
     ) -> bool {
-        if self.options.gc == GcPolicy::Off || state.gc_pauses > 0 || state.collection_stopped.is_some() {
+        let off = self.options.gc == GcPolicy::Off || state.gc_pauses > 0;
+        if off || state.collection_stopped.holds(|| self.env.clock.monotonic()) {
             return state.collecting > 0;
         }
         // Copies and what they are made from are both there: that passes.
@@ -62,21 +63,45 @@ impl Cube {
 
     fn collection_job(&self, live_share_max: f64) {
         let done = self.collect(live_share_max).and_then(|_| self.drop_dead_segments());
-        let stopped = self.note_failed_collection(done);
+        let now = self.env.clock.monotonic();
+        // Damage to a victim was told, and the others can be collected.
+        let done = done.or_else(|error| if self.is_in_quarantine(&error) { Ok(()) } else { Err(error) });
+        let mut is_news = false;
         self.end_job(|state| {
             state.collecting -= 1;
-            if let Some(error) = stopped {
-                state.collection_stopped.get_or_insert(error);
-            }
+            is_news = state.collection_stopped.note(&done, now);
         });
+        if let Err(error) = done
+            && is_news
+        {
+            self.health.warn(format!("garbage could not be collected: {error}"));
+        }
     }
 
-    /// Warns of a failure; returns it if no collection can do better.
-    fn note_failed_collection(&self, done: Result<()>) -> Option<Error> {
-        let stopped = done.err().filter(|error| error.kind() != ErrorKind::Closed)?;
-        self.health.warn(format!("garbage could not be collected: {stopped}"));
-        // The others can be collected.
-        Some(stopped).filter(|error| !self.is_in_quarantine(error))
+    /// Why collections do not help, and what to do about it.
+    pub(in super::super) fn why_nothing_is_freed(&self) -> String {
+        let state = self.maintenance.state.lock();
+        let [collection, compaction] = [&state.collection_stopped, &state.compaction_stopped]
+            .map(|stopped| stopped.failed().map(ToString::to_string));
+        drop(state);
+        let failed =
+            |what: &str, why| format!("{what} failed ({why}); remove the cause, or open the database again");
+        let quarantined = self.collector.quarantined().len();
+        if let Some(why) = collection {
+            failed("it", why)
+        } else if let Some(why) = compaction {
+            failed("a compaction, which would tell what is dead,", why)
+        } else if quarantined > 0 {
+            format!(
+                "{quarantined} damaged segments are left alone; see what `check` says of them, and repair the database"
+            )
+        } else if self.collector.pace.rate() > 0 {
+            format!("it may copy {} bytes a second; raise gc_bytes_per_second", self.collector.pace.rate())
+        } else {
+            "what is dead lies among so much that is alive that copying would gain hardly anything; raise \
+             max_space_amplification"
+                .to_owned()
+        }
     }
 
     /// One collection for a caller, on its thread. A close ends it early and waits for it; others do not.
@@ -118,6 +143,11 @@ impl Cube {
         counters.collected_records.fetch_add(done.records, Ordering::Relaxed);
         counters.punched_segments.fetch_add(done.punched, Ordering::Relaxed);
         counters.hidden_records.fetch_add(done.hidden, Ordering::Relaxed);
+    }
+
+    /// Lets collections copy `rate` bytes a second from now on; 0 is no limit.
+    pub fn set_gc_rate(&self, rate: u64) {
+        self.collector.pace.set_rate(rate);
     }
 
     /// Keeps collections from beginning in the background until [`resume_gc`](Self::resume_gc) has been called as often.

@@ -2,7 +2,7 @@
 
 use super::super::Cube;
 use super::super::headroom::Claim;
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, Result};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 use crate::index::{Compaction, ManualTurn, Signals};
@@ -17,21 +17,25 @@ impl Cube {
         counter: Option<&AtomicU64>,
     ) {
         let done = self.compact(compaction, relocate).map(|bytes| {
-            counter.map(|counter| counter.fetch_add(bytes, Ordering::Relaxed));
+            if let Some(counter) = counter {
+                counter.fetch_add(bytes, Ordering::Relaxed);
+            }
         });
-        let stopped = done.err().filter(|error| error.kind() != ErrorKind::Closed);
-        if let Some(error) = &stopped {
-            self.health.warn(format!("a compaction failed: {error}"));
-        }
-        let mut given_up = None;
+        let now = self.env.clock.monotonic();
+        let (mut is_news, mut given_up) = (false, None);
         self.end_job(|state| {
             state.compacting -= 1;
-            if let Some(error) = stopped {
-                state.compaction_stopped.get_or_insert(error);
+            is_news = state.compaction_stopped.note(&done, now);
+            if state.compaction_stopped.why().is_some() {
                 given_up = state.give_up_replacing();
             }
         });
         drop(given_up);
+        if let Err(error) = done
+            && is_news
+        {
+            self.health.warn(format!("a compaction failed: {error}"));
+        }
     }
 
     /// Runs one compaction; returns how many bytes it has written.
@@ -78,7 +82,7 @@ impl Cube {
             if state.closing {
                 return Err(Error::closed());
             }
-            if let Some(error) = &state.compaction_stopped {
+            if let Some(error) = state.compaction_stopped.why() {
                 return Err(error.clone());
             }
             let lease = self.leases.take(&self.reader);

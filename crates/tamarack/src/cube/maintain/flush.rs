@@ -129,8 +129,8 @@ impl Cube {
         self.hidden.note_flush(made.iter().map(|table| &**table), hidden, log_bytes);
         let mut state = self.maintenance.state.lock();
         // There was room for a table: a compaction or a collection that found none may try again.
-        state.compaction_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
-        state.collection_stopped.take_if(|error| error.kind() == ErrorKind::NoSpace);
+        state.compaction_stopped.lift_if(|error| error.kind() == ErrorKind::NoSpace);
+        state.collection_stopped.lift_if(|error| error.kind() == ErrorKind::NoSpace);
         drop(state);
         self.maintenance.changed.notify_all();
         self.drop_dead_segments()?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::super::Cube;
 use super::super::readers::ReaderStats;
-use super::super::space::{Demand, Space};
+use super::super::space::{Demand, Refusal, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
 use crate::base::sync::{Arc, Condvar, Mutex};
@@ -20,8 +20,11 @@ use crate::env::unwatched::WATCHER;
 const TICK: Duration = Duration::from_millis(100);
 /// Nothing is written when nothing was for so long.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
-/// Writers are refused when readers have held too much for so long.
-const REFUSE_AFTER: Duration = Duration::from_secs(10);
+/// Writers are refused when readers have held too much for so long ...
+const READERS_REFUSE_AFTER: Duration = Duration::from_secs(10);
+/// ... or when collections have freed nothing for so long, although all is taken that may be: what writers that are slowed down
+/// as far as they are then write meanwhile is about a segment of the default size.
+const GARBAGE_REFUSE_AFTER: Duration = Duration::from_secs(8);
 /// Memtables are flushed if they could hide so large a part of the slack.
 const SURFACE_PART_OF_SLACK: u64 = 8;
 /// A snapshot that is held for longer while space is wanted is worth a warning.
@@ -38,6 +41,8 @@ struct Watch {
     scans_paid_for: u64,
     /// Since when readers have held more than there is alive.
     exhausted_since: Option<Duration>,
+    /// Since when nothing has been freed although all is taken that may be, and the least that has been taken since.
+    stuck: Option<(Duration, u64)>,
     /// The number of the snapshot that was told of.
     warned_of_snapshot: Option<u64>,
     /// The number of the reader that was told of.
@@ -113,7 +118,7 @@ pub fn watch(cube: &Arc<Cube>) -> Result<()> {
 impl Cube {
     fn look(&self, watch: &mut Watch) {
         let (now, log_bytes) = (self.env.clock.monotonic(), self.order.log_bytes());
-        self.refuse_if_exhausted(now, watch);
+        self.refuse_if_it_lasts(now, watch);
         if self.index.files().has_unpunched() {
             self.punch_holes(false);
         }
@@ -151,12 +156,32 @@ impl Cube {
         self.warn_of_old_snapshot(now, watch, Demand::Idle);
     }
 
-    /// Readers that hold on to files for long take the disk's space from everybody.
-    fn refuse_if_exhausted(&self, now: Duration, watch: &mut Watch) {
-        let exhausted = self.options.gc != GcPolicy::Off && self.space().is_exhausted();
-        let since = exhausted.then(|| watch.exhausted_since.unwrap_or(now));
-        watch.exhausted_since = since;
-        self.throttle.refuse(since.is_some_and(|since| now.saturating_sub(since) >= REFUSE_AFTER));
+    /// Readers that hold on to files for long take the disk's space from everybody, and so does garbage that cannot be
+    /// collected.
+    fn refuse_if_it_lasts(&self, now: Duration, watch: &mut Watch) {
+        let state = self.maintenance.state.lock();
+        let bounded = self.options.gc != GcPolicy::Off;
+        // What was dead is not known to be before tables are written.
+        let (paused, telling) =
+            (state.gc_pauses > 0, state.compacting > 0 || state.flushing || state.sorting);
+        drop(state);
+        let space = self.space();
+        let exhausted = bounded && space.calls_for(Refusal::Readers);
+        watch.exhausted_since = exhausted.then(|| watch.exhausted_since.unwrap_or(now));
+        let stuck = bounded && !paused && space.calls_for(Refusal::Garbage);
+        watch.stuck = stuck.then(|| {
+            let fresh = (now, space.taken());
+            watch.stuck.filter(|(_, least)| *least <= fresh.1).unwrap_or(fresh)
+        });
+        let lasts = |since: Duration, patience| now.saturating_sub(since) >= patience;
+        let refusal = if watch.exhausted_since.is_some_and(|since| lasts(since, READERS_REFUSE_AFTER)) {
+            Some(Refusal::Readers)
+        } else if !telling && watch.stuck.is_some_and(|(since, _)| lasts(since, GARBAGE_REFUSE_AFTER)) {
+            Some(Refusal::Garbage)
+        } else {
+            None
+        };
+        self.throttle.refuse(refusal);
     }
 
     /// Flushes memtables if much could be dead by what is in them: as many values of average size as they hold

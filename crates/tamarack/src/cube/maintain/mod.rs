@@ -9,9 +9,8 @@
 //! possible. What has become superfluous by all that is removed by [`removal`].
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
-//! one to ask starts them again. Any other failure there poisons the cube. A compaction that fails stops compaction:
-//! until a flush finds room again, if space was missing, or else until the cube is opened again, so that a damaged
-//! table is not met over and over. Lock rank: under `state` only the registers of the index and the estimates of `space`
+//! one to ask starts them again. Any other failure there poisons the cube. A compaction or a collection that fails
+//! stops its kind for a while, or, where it met damage, until the cube is opened again ([`stopped`]). Lock rank: under `state` only the registers of the index and the estimates of `space`
 //! are locked, for a look.
 
 mod collect;
@@ -20,11 +19,13 @@ mod flush;
 mod idle;
 mod removal;
 mod sort;
+mod stopped;
 
 pub use idle::watch;
 pub use removal::{Removal, RemoverSlot};
 
 use idle::Lookout;
+use stopped::Stopped;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -98,10 +99,10 @@ struct State {
     space: Space,
     /// Why flushing stopped, until somebody starts it again.
     stopped: Option<Error>,
-    /// Why compaction stopped, until the cube is opened again.
-    compaction_stopped: Option<Error>,
-    /// Why collecting stopped, until there is space or the cube is opened again.
-    collection_stopped: Option<Error>,
+    /// Why no compactions run.
+    compaction_stopped: Stopped,
+    /// Why no collections run.
+    collection_stopped: Stopped,
 }
 
 impl Seal {
@@ -141,6 +142,11 @@ impl Maintenance {
     /// The sealed segments that no manifest edit has named yet.
     pub fn unregistered(&self) -> Vec<SegmentMeta> {
         self.state.lock().sealed.clone()
+    }
+
+    /// Jobs that run, or wait for a worker.
+    pub fn running_jobs(&self) -> u64 {
+        self.state.lock().running_jobs() as u64
     }
 
     /// Whether a close has begun.
@@ -216,7 +222,10 @@ impl Cube {
 
     /// Starts as many compactions of levels that are due at `due_permille` as there are threads for.
     fn start_compaction(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>, due_permille: u64) {
-        while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
+        if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
+            return;
+        }
+        while state.compacting < self.options.background_threads {
             let lease = self.leases.take(&self.reader);
             let Some(compaction) = self.index.pick(due_permille) else { break };
             state.compacting += 1;
@@ -259,15 +268,15 @@ impl Cube {
     /// Starts again what stopped because the disk was full, for a caller who is about to wait for it: there may be
     /// space by now, and if there is none, the caller gets an error of the present.
     pub(super) fn retry_for_want_of_space(&self) {
-        let full = |error: &mut Error| error.kind() == ErrorKind::NoSpace;
+        let full = |error: &Error| error.kind() == ErrorKind::NoSpace;
         let mut state = self.maintenance.state.lock();
-        let stopped = [
-            state.stopped.take_if(full),
-            state.compaction_stopped.take_if(full),
-            state.collection_stopped.take_if(full),
+        let lifted = [
+            state.stopped.take_if(|error| full(error)).is_some(),
+            state.compaction_stopped.lift_if(full),
+            state.collection_stopped.lift_if(full),
         ];
         drop(state);
-        if stopped.iter().any(Option::is_some) {
+        if lifted.contains(&true) {
             self.schedule();
         }
     }
@@ -322,7 +331,8 @@ impl Cube {
         result
     }
 
-    /// Waits until no job runs and none is possible. What a read-only cube has replayed is never flushed.
+    /// Waits until no job runs and none is possible; what failed for a reason that may have passed is tried again first. What a
+    /// read-only cube has replayed is never flushed.
     ///
     /// # Errors
     /// Why a job stopped, or why the cube is poisoned; `Closed` if it was closed with work undone.
@@ -332,11 +342,13 @@ impl Cube {
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         state.idle = true;
+        state.compaction_stopped.lift_if(|_| true);
+        state.collection_stopped.lift_if(|_| true);
         self.schedule_in(&mut state, &space);
         loop {
             self.health.check_writable()?;
-            let stopped = state.stopped.as_ref().or(state.compaction_stopped.as_ref());
-            if let Some(error) = stopped.or(state.collection_stopped.as_ref()) {
+            let stopped = state.stopped.as_ref().or(state.compaction_stopped.why());
+            if let Some(error) = stopped.or(state.collection_stopped.why()) {
                 return Err(error.clone());
             }
             if !self.is_busy(&state) {
@@ -437,8 +449,12 @@ impl State {
     }
 
     fn is_busy(&self) -> bool {
-        let jobs = self.compacting + self.collecting;
-        self.seal_queued || self.sealing || self.flushing || self.sorting || jobs > 0
+        self.running_jobs() > 0
+    }
+
+    fn running_jobs(&self) -> usize {
+        let single = [self.seal_queued || self.sealing, self.flushing, self.sorting];
+        self.compacting + self.collecting + single.into_iter().filter(|&runs| runs).count()
     }
 }
 

@@ -99,7 +99,10 @@ impl Cube {
 
     /// Has tables rewritten as long as some point into segments that were sorted. Once none does, these are dropped.
     pub(super) fn start_replacing(&self, this: &Arc<Self>, state: &mut State) {
-        while state.compacting < self.options.background_threads && state.compaction_stopped.is_none() {
+        if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
+            return;
+        }
+        while state.compacting < self.options.background_threads {
             let Some(replacing) = &state.replacing else { return };
             // Before the version is loaded for which it is to hold.
             let lease = self.leases.take(&self.reader);
@@ -211,7 +214,7 @@ impl Cube {
             if state.closing {
                 return Err(Error::closed());
             }
-            if let Some(error) = &state.compaction_stopped {
+            if let Some(error) = state.compaction_stopped.why() {
                 return Err(error.clone());
             }
             if !state.sorting {
