@@ -83,20 +83,32 @@ fn files_that_are_gone_cut_zeroed_or_another_are_told() {
     }
 }
 
-/// A crash during a flush leaves a part of a table that the manifest does not know. It is no sign that the manifest is old.
+/// A crash during a flush leaves a table, or a part of one, that the manifest does not know. Damage to the log beside it is no
+/// sign that the manifest is old.
 #[test]
 fn a_table_that_was_begun_does_not_discredit_the_manifest() {
     let golden = Golden::new(false);
-    let log = golden.damaged(&golden.last_of_log(), |mut bytes| {
-        bytes[90] ^= 4;
-        Some(bytes)
-    });
-    let table = golden.names().into_iter().find(|name| name.ends_with(".table")).unwrap();
-    let table = read(&log.env(), &path(&table));
-    let disk = damaged(&log, "000900.table", |_| Some(table[..table.len() / 2].to_vec()));
-    let Repaired { report, .. } = repair_and_look(&golden, &disk, "a table that was begun");
-    assert_eq!(report.manifest, RepairedManifest::Whole, "{report}");
-    assert!(!report.damage.is_empty(), "{report}");
+    let flushed = golden.damaged(&golden.last_of_log(), Some);
+    let db = open(&flushed.env(), options()).unwrap();
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    let is_new = |name: &String| name.ends_with(".table") && !golden.names().contains(name);
+    let name = names(&flushed.env(), "/db").into_iter().find(is_new).expect("a table of what was in the log");
+    let table = read(&flushed.env(), &path(&name));
+    // In the header, and in the first record.
+    for at in [11, 90] {
+        let log = golden.damaged(&golden.last_of_log(), |mut bytes| {
+            bytes[at] ^= 4;
+            Some(bytes)
+        });
+        for len in [table.len() / 2, table.len()] {
+            let disk = damaged(&log, &name, |_| Some(table[..len].to_vec()));
+            let what = format!("byte {at}, beside {len} bytes of a table");
+            let Repaired { report, .. } = repair_and_look(&golden, &disk, &what);
+            assert_eq!(report.manifest, RepairedManifest::Whole, "{what}: {report}");
+            assert!(!report.damage.is_empty(), "{what}: {report}");
+        }
+    }
 }
 
 /// Flips a bit in every `step`th byte, or in as many as the environment says, of the files whose names begin or end with

@@ -42,9 +42,13 @@ impl Repair<'_> {
     pub(super) fn is_stale(&self, workshop: &Workshop, tables: &Tables, log: Log) -> Result<bool> {
         let Some(version) = &self.version else { return Ok(false) };
         let gone = |name: FileName| !self.files.contains(&name);
+        // Log that is damaged is there; what an earlier manifest takes for log has been removed since.
+        let first = log.begin.head.segment;
+        let last = self.segment_ids().filter(|id| !id.is_cold()).max().unwrap_or(first).max(first);
+        let log_is_gone = !log.stays && (first.0..=last.0).any(|id| gone(FileName::Segment(SegmentId(id))));
         let missing = tables.damaged.iter().any(|(id, _)| gone(FileName::Table(*id)))
             || version.segments().sealed().any(|entry| gone(FileName::Segment(entry.meta.id)))
-            || !log.stays;
+            || log_is_gone;
         if !missing {
             return Ok(false);
         }
