@@ -74,7 +74,7 @@ impl Cube {
     /// `NoSpace`, `Io`, `Corruption`, `ReadOnly`, `Closed`.
     pub fn compact_range(self: &Arc<Self>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.flush()?;
-        self.retry_for_want_of_space();
+        self.retry_on_request();
         let mut manual = self.index.start_manual(start, end);
         loop {
             let mut state = self.maintenance.state.lock();

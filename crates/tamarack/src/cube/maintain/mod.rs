@@ -268,12 +268,20 @@ impl Cube {
     /// Starts again what stopped because the disk was full, for a caller who is about to wait for it: there may be
     /// space by now, and if there is none, the caller gets an error of the present.
     pub(super) fn retry_for_want_of_space(&self) {
-        let full = |error: &Error| error.kind() == ErrorKind::NoSpace;
+        self.retry(is_full);
+    }
+
+    /// The same for everything that stopped for a reason that may have passed, for a caller who has asked for the work.
+    pub(super) fn retry_on_request(&self) {
+        self.retry(|_| true);
+    }
+
+    fn retry(&self, is: fn(&Error) -> bool) {
         let mut state = self.maintenance.state.lock();
         let lifted = [
-            state.stopped.take_if(|error| full(error)).is_some(),
-            state.compaction_stopped.lift_if(full),
-            state.collection_stopped.lift_if(full),
+            state.stopped.take_if(|error| is_full(error)).is_some(),
+            state.compaction_stopped.lift_if(is),
+            state.collection_stopped.lift_if(is),
         ];
         drop(state);
         if lifted.contains(&true) {
@@ -337,13 +345,11 @@ impl Cube {
     /// # Errors
     /// Why a job stopped, or why the cube is poisoned; `Closed` if it was closed with work undone.
     pub fn wait_idle(&self) -> Result<()> {
-        self.retry_for_want_of_space();
+        self.retry_on_request();
         self.punch_holes(true);
         let space = self.space();
         let mut state = self.maintenance.state.lock();
         state.idle = true;
-        state.compaction_stopped.lift_if(|_| true);
-        state.collection_stopped.lift_if(|_| true);
         self.schedule_in(&mut state, &space);
         loop {
             self.health.check_writable()?;
@@ -456,6 +462,10 @@ impl State {
         let single = [self.seal_queued || self.sealing, self.flushing, self.sorting];
         self.compacting + self.collecting + single.into_iter().filter(|&runs| runs).count()
     }
+}
+
+fn is_full(error: &Error) -> bool {
+    error.kind() == ErrorKind::NoSpace
 }
 
 /// The share of its target, in thousandths, at which a level is compacted.

@@ -180,7 +180,7 @@ impl Cube {
         }
         self.end_segment()?;
         self.flush()?;
-        self.retry_for_want_of_space();
+        self.retry_on_request();
         loop {
             self.begin_copying()?;
             let panicked = |state: &mut State| state.sorting = false;
