@@ -66,16 +66,13 @@ impl Cube {
         let now = self.env.clock.monotonic();
         // Damage to a victim was told, and the others can be collected.
         let done = done.or_else(|error| if self.is_in_quarantine(&error) { Ok(()) } else { Err(error) });
-        let mut is_news = false;
         self.end_job(|state| {
             state.collecting -= 1;
-            is_news = state.collection_stopped.note(&done, now);
+            // Whoever gets the error finds the warning, too.
+            if let Some(error) = state.collection_stopped.note(done, now) {
+                self.health.warn(format!("garbage could not be collected: {error}"));
+            }
         });
-        if let Err(error) = done
-            && is_news
-        {
-            self.health.warn(format!("garbage could not be collected: {error}"));
-        }
     }
 
     /// Why collections do not help, and what to do about it.

@@ -22,20 +22,18 @@ impl Cube {
             }
         });
         let now = self.env.clock.monotonic();
-        let (mut is_news, mut given_up) = (false, None);
+        let mut given_up = None;
         self.end_job(|state| {
             state.compacting -= 1;
-            is_news = state.compaction_stopped.note(&done, now);
+            // Whoever gets the error finds the warning, too.
+            if let Some(error) = state.compaction_stopped.note(done, now) {
+                self.health.warn(format!("a compaction failed: {error}"));
+            }
             if state.compaction_stopped.why().is_some() {
                 given_up = state.give_up_replacing();
             }
         });
         drop(given_up);
-        if let Err(error) = done
-            && is_news
-        {
-            self.health.warn(format!("a compaction failed: {error}"));
-        }
     }
 
     /// Runs one compaction; returns how many bytes it has written.

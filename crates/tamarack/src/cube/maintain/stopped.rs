@@ -27,24 +27,24 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Notes how a job ended at time `now`. Returns whether it is the first of a row that failed. One that a close has ended
-    /// says nothing.
-    pub fn note(&mut self, done: &Result<()>, now: Duration) -> bool {
+    /// Notes how a job ended at time `now`. Returns why it failed if it is the first of a row that did. One that a close has
+    /// ended says nothing.
+    pub fn note(&mut self, done: Result<()>, now: Duration) -> Option<&Error> {
         match done {
             Ok(()) => *self = Self::default(),
             Err(error) if error.kind() == ErrorKind::Closed => {}
-            Err(error) => return self.fail(error.clone(), now),
+            Err(error) => return self.fail(error, now),
         }
-        false
+        None
     }
 
-    fn fail(&mut self, error: Error, now: Duration) -> bool {
+    fn fail(&mut self, error: Error, now: Duration) -> Option<&Error> {
         let delay =
             RETRY_FIRST.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(RETRY_LAST);
         self.retry_at = may_pass(&error).then(|| now + delay);
         (self.failed, self.holds) = (Some(error), true);
         self.failures = self.failures.saturating_add(1);
-        self.failures == 1
+        self.failed().filter(|_| self.failures == 1)
     }
 
     /// Why jobs do not run, if they do not.
@@ -96,15 +96,16 @@ mod tests {
         assert!(!stopped.holds(|| unreachable!("no clock is read")));
         let mut now = 100;
         for (number, delay) in [1, 2, 4, 8, 16, 32, 64, 64, 64].into_iter().enumerate() {
-            assert_eq!(stopped.fail(failed(), at(now)), number == 0);
+            assert_eq!(stopped.fail(failed(), at(now)).is_some(), number == 0);
             assert!(stopped.holds(|| at(now + delay - 1)), "{delay}");
             assert!(stopped.why().is_some());
             now += delay;
             assert!(!stopped.holds(|| at(now)), "{delay}");
             assert!(stopped.why().is_none() && stopped.failed().is_some(), "it is remembered");
         }
-        assert!(!stopped.note(&Err(Error::closed()), at(now)) && !stopped.note(&Ok(()), at(now)));
-        assert!(stopped.failed().is_none() && stopped.fail(failed(), at(now)), "a new row");
+        assert!(stopped.note(Err(Error::closed()), at(now)).is_none());
+        assert!(stopped.failed().is_some() && stopped.note(Ok(()), at(now)).is_none());
+        assert!(stopped.failed().is_none() && stopped.fail(failed(), at(now)).is_some(), "a new row");
         assert!(!stopped.holds(|| at(now + 1)), "begins anew");
     }
 
