@@ -67,7 +67,7 @@ pub struct Options {
     /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
     /// sixteen full segments comes on top while writes keep coming, because what dies before it is collected need not be
     /// copied; writers are slowed down as it is used up, and refused ([`ErrorKind::NoSpace`](crate::ErrorKind::NoSpace)) once it
-    /// has been for some seconds in which nothing could be freed; deletions never are. Lower values cost writes: at 1.3, 4 million uniform overwrites of
+    /// has been for some seconds in which something kept garbage from being collected; deletions never are. Lower values cost writes: at 1.3, 4 million uniform overwrites of
     /// 2 million values of 1 KiB wrote 2.2 bytes for each byte. Default: 1.3.
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].

@@ -3,7 +3,7 @@
 //! The contract ([`Options::max_space_amplification`](crate::Options)): bytes on disk stay below that many times the
 //! live bytes of keys and values, plus a fixed slack. Deciding is pure: [`Space`] is what is known, its methods say
 //! what to do. First collections run; as the slack is used up, writers are slowed down, smoothly; if readers
-//! hold on to more files than there is alive, or collections free nothing any more, they are refused.
+//! hold on to more files than there is alive, or something keeps garbage from being collected, they are refused.
 //!
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
@@ -71,7 +71,7 @@ pub struct Space {
 pub enum Refusal {
     /// Readers hold more in files that only they need than there is alive.
     Readers,
-    /// All that may be taken is, and collections free nothing.
+    /// All that may be taken is, and something keeps collections from freeing any of it.
     Garbage,
 }
 
@@ -232,6 +232,14 @@ fn user_bytes<'a>(tables: impl Iterator<Item = &'a TableMeta>, hidden: u64) -> u
     live.saturating_sub(headers as u64) + inline
 }
 
+fn refused(space: &Space, because: &str) -> Error {
+    Error::no_space(format!(
+        "the database takes {} bytes on disk for {} live ones, which is all that max_space_amplification and its slack allow, \
+         and {because}",
+        space.disk, space.live
+    ))
+}
+
 impl Cube {
     /// What each sealed segment of `version` holds.
     pub(super) fn contents<'a>(&self, version: &'a Version) -> Vec<Content<'a>> {
@@ -318,27 +326,26 @@ impl Cube {
     /// `NoSpace` if there is.
     pub(super) fn check_space(&self, refusal: Refusal) -> Result<()> {
         let space = self.space();
-        if space.calls_for(refusal) {
-            return Err(self.refused(refusal, &space));
+        if space.calls_for(refusal)
+            && let Some(because) = self.reason(refusal, &space)
+        {
+            return Err(refused(&space, &because));
         }
         self.throttle.refuse(None);
         Ok(())
     }
 
-    fn refused(&self, refusal: Refusal, space: &Space) -> Error {
-        let because = match refusal {
-            Refusal::Readers => format!(
+    fn reason(&self, refusal: Refusal, space: &Space) -> Option<String> {
+        match refusal {
+            Refusal::Readers => Some(format!(
                 "{} of them are in files that only readers still need: drop iterators that were begun long ago, or raise \
                  max_space_amplification",
                 space.leaving
-            ),
-            Refusal::Garbage => format!("garbage collection frees nothing: {}", self.why_nothing_is_freed()),
-        };
-        Error::no_space(format!(
-            "the database takes {} bytes on disk for {} live ones, which is all that max_space_amplification and its slack \
-             allow, and {because}",
-            space.disk, space.live
-        ))
+            )),
+            Refusal::Garbage => {
+                self.what_hinders_collections().map(|why| format!("garbage collection frees nothing: {why}"))
+            }
+        }
     }
 
     /// Bytes of the files of `state`.

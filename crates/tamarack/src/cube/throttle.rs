@@ -11,9 +11,10 @@ use crate::base::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// Debt below which writers are not slowed down at all.
 const DEBT_FREE: f64 = 0.5;
-/// Rate, in bytes a second, at which slowing down begins, and the one it ends with at debt 1.
+/// Rate, in bytes a second, at which slowing down begins.
 const RATE_BEGIN: f64 = 2e9;
-const RATE_END: f64 = 4e6;
+/// The one it ends with at debt 1.
+pub const RATE_END: f64 = 4e6;
 /// Tokens that may lie in the bucket: so much may come at once, in seconds of the present rate.
 const BURST_SECONDS: f64 = 0.001;
 

@@ -115,7 +115,9 @@ fn nothing_is_collected_where_that_is_wished() {
             db.resume_gc().expect_err("it is not paused any more");
             db.wait_idle().unwrap();
             let stats = db.stats();
-            assert!(stats.collections > 0 && stats.disk_bytes < stats.live_bytes * 3 / 2, "{stats:?}");
+            // Whoever happens to look at the database may be the last to hold a file, which goes a little later.
+            let taken = stats.disk_bytes - stats.leaving_bytes;
+            assert!(stats.collections > 0 && taken < stats.live_bytes * 3 / 2, "{stats:?}");
         }
         assert_clean(&db);
     }

@@ -194,8 +194,8 @@ pub const BUGS: &[Bug] = &[
         what: "Writers go on when all is taken and nothing is freed.",
         edits: &[Edit {
             file: "cube/maintain/idle.rs",
-            find: "let stuck = bounded && !paused &&",
-            put: "let stuck = bounded && !paused && !BUG &&",
+            find: "let stuck = taken &&",
+            put: "let stuck = taken && !BUG &&",
         }],
         caught_by: ("engine", "writers_are_refused_while_collections_fail_and_then_accepted_again"),
     },

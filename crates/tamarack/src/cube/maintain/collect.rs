@@ -3,6 +3,7 @@
 use super::super::Cube;
 use super::super::collect::{GcReport, choose};
 use super::super::space::{Demand, Space};
+use super::super::throttle::RATE_END;
 use super::State;
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
@@ -15,6 +16,9 @@ const LIVE_SHARE_MAX: f64 = 0.9;
 const LIVE_SHARE_MAX_URGENT: f64 = 0.97;
 /// Debt of space from which every thread collects.
 const DEBT_FOR_ALL: f64 = 0.2;
+/// Bytes a second that collections must be allowed to copy to free what writers write that are slowed down most: a quarter of a
+/// victim is dead where space is short.
+const PACE_MIN: u64 = 4 * RATE_END as u64;
 /// Share of the goal, in bytes on disk, from which memtables are flushed early so that what they hide is seen.
 const EARLY_FLUSH_SHARE: f64 = 0.85;
 /// What a byte of log must hide for that.
@@ -32,6 +36,7 @@ impl Cube {
         space: &Space,
         demand: Demand,
     ) -> bool {
+        state.waits_for_room = false;
         let off = self.options.gc == GcPolicy::Off || state.gc_pauses > 0;
         if off || state.collection_stopped.holds(|| self.env.clock.monotonic()) {
             return state.collecting > 0;
@@ -42,8 +47,9 @@ impl Cube {
         }
         let jobs_max = if space.debt() > DEBT_FOR_ALL { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
-        // Who is about to make room is waited for.
-        let soon = state.collecting > 0 || space.removing > space.stock;
+        // Who is about to make room is waited for; while nothing is written, only as long as somebody surely does.
+        let leaves = space.removing > space.stock && (demand == Demand::Busy || self.is_removing());
+        let soon = state.collecting > 0 || leaves;
         let fits = !soon || space.has_room(self.options.segment_bytes_max);
         let wanted = space.is_over_goal(demand) && state.collecting < jobs_max;
         if wanted && fits && self.is_worth_collecting(share) {
@@ -51,6 +57,7 @@ impl Cube {
             let end = |state: &mut State| state.collecting -= 1;
             this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
         }
+        state.waits_for_room = wanted && !fits && state.collecting == 0;
         state.collecting > 0 || wanted && !fits
     }
 
@@ -75,8 +82,8 @@ impl Cube {
         });
     }
 
-    /// Why collections do not help, and what to do about it.
-    pub(in super::super) fn why_nothing_is_freed(&self) -> String {
+    /// What keeps garbage from being collected, and what to do about it; `None` if nothing does.
+    pub(in super::super) fn what_hinders_collections(&self) -> Option<String> {
         let state = self.maintenance.state.lock();
         let [collection, compaction] = [&state.collection_stopped, &state.compaction_stopped]
             .map(|stopped| stopped.failed().map(ToString::to_string));
@@ -85,19 +92,16 @@ impl Cube {
             |what: &str, why| format!("{what} failed ({why}); remove the cause, or open the database again");
         let quarantined = self.collector.quarantined().len();
         if let Some(why) = collection {
-            failed("it", why)
+            Some(failed("it", why))
         } else if let Some(why) = compaction {
-            failed("a compaction, which would tell what is dead,", why)
+            Some(failed("a compaction, which would tell what is dead,", why))
         } else if quarantined > 0 {
-            format!(
+            Some(format!(
                 "{quarantined} damaged segments are left alone; see what `check` says of them, and repair the database"
-            )
-        } else if self.collector.pace.rate() > 0 {
-            format!("it may copy {} bytes a second; raise gc_bytes_per_second", self.collector.pace.rate())
+            ))
         } else {
-            "what is dead lies among so much that is alive that copying would gain hardly anything; raise \
-             max_space_amplification"
-                .to_owned()
+            let rate = Some(self.collector.pace.rate()).filter(|rate| (1..PACE_MIN).contains(rate));
+            rate.map(|rate| format!("it may copy {rate} bytes a second; raise gc_bytes_per_second"))
         }
     }
 

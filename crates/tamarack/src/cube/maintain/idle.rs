@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 /// Writers are refused when readers have held too much for so long ...
 const READERS_REFUSE_AFTER: Duration = Duration::from_secs(10);
-/// ... or when collections have freed nothing for so long, although all is taken that may be: what writers that are slowed down
+/// ... or when nothing has been freed for so long, although all is taken that may be, because something hinders collections: what writers that are slowed down
 /// as far as they are then write meanwhile is about a segment of the default size.
 const GARBAGE_REFUSE_AFTER: Duration = Duration::from_secs(8);
 /// Memtables are flushed if they could hide so large a part of the slack.
@@ -168,7 +168,8 @@ impl Cube {
         let space = self.space();
         let exhausted = bounded && space.calls_for(Refusal::Readers);
         watch.exhausted_since = exhausted.then(|| watch.exhausted_since.unwrap_or(now));
-        let stuck = bounded && !paused && space.calls_for(Refusal::Garbage);
+        let taken = bounded && !paused && space.calls_for(Refusal::Garbage);
+        let stuck = taken && self.what_hinders_collections().is_some();
         watch.stuck = stuck.then(|| {
             let fresh = (now, space.taken());
             watch.stuck.filter(|(_, least)| *least <= fresh.1).unwrap_or(fresh)

@@ -83,6 +83,8 @@ struct State {
     replacing: Option<Box<Replacing>>,
     /// The segments in which there was nothing left to sort.
     surveyed: Option<sort::Surveyed>,
+    /// Whether a collection was wanted when jobs were last scheduled, and waits for the room that a removal will make.
+    waits_for_room: bool,
     /// Collections on their callers' threads.
     requested: usize,
     /// How many jobs have ended.
@@ -351,6 +353,7 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         state.idle = true;
         self.schedule_in(&mut state, &space);
+        let mut has_looked = false;
         loop {
             self.health.check_writable()?;
             let stopped = state.stopped.as_ref().or(state.compaction_stopped.why());
@@ -358,6 +361,15 @@ impl Cube {
                 return Err(error.clone());
             }
             if !self.is_busy(&state) {
+                // The space may have been another when jobs were last scheduled.
+                if !std::mem::replace(&mut has_looked, true) {
+                    drop(state);
+                    let space = self.space();
+                    state = self.maintenance.state.lock();
+                    state.idle = true;
+                    self.schedule_in(&mut state, &space);
+                    continue;
+                }
                 let done = state.seals.is_empty() && self.current.peek().frozen.is_empty();
                 if done || self.options.read_only {
                     drop(state);
@@ -369,6 +381,8 @@ impl Cube {
                 if state.closing {
                     return Err(Error::closed());
                 }
+            } else {
+                has_looked = false;
             }
             self.maintenance.changed.wait(&mut state);
         }
@@ -402,8 +416,13 @@ impl Cube {
         finish(&mut state);
         state.ended += 1;
         self.schedule_in(&mut state, &space);
+        let waits_for_room = state.waits_for_room;
         drop(state);
         self.maintenance.changed.notify_all();
+        // A removal that ended after the space was looked at has found this job, and will not look again.
+        if waits_for_room && !self.is_removing() {
+            self.schedule();
+        }
     }
 
     /// Runs a job, which is counted in the state already, on its caller's thread; `end` takes it out of the state.
