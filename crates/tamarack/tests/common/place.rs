@@ -70,11 +70,13 @@ impl Place {
         let next = AtomicUsize::new(0);
         self.faults.watch(move |call, path| {
             if call.is_mutating() {
+                // Nothing changes while a copy is made: whoever is about to change something waits for his own.
+                let mut kept = kept.lock().unwrap();
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let to = steps.join(number.to_string());
                 copy_directory(&from, &to);
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
-                kept.lock().unwrap().push((to, format!("a crash before step {number}, {call:?} of {name}")));
+                kept.push((to, format!("a crash before step {number}, {call:?} of {name}")));
             }
         });
         act();
