@@ -131,7 +131,8 @@ pub fn check(report: &CheckReport) -> Value {
     json!({
         "clean": report.is_clean(), "tables": report.tables, "segments": report.segments,
         "entries": report.entries, "hidden_references": report.hidden_references, "records": report.records,
-        "bytes_read": report.bytes_read, "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+        "bytes_read": report.bytes_read, "quarantined_segments": report.quarantined_segments,
+        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
     })
 }
 

@@ -130,7 +130,11 @@ pub fn checkpoint<'py>(py: Python<'py>, report: &CheckpointReport) -> Report<'py
 
 /// What a check found.
 pub fn check<'py>(py: Python<'py>, report: &CheckReport) -> Report<'py> {
-    let all = fields!(py, report, [tables, segments, entries, hidden_references, records, bytes_read]);
+    let all = fields!(
+        py,
+        report,
+        [tables, segments, entries, hidden_references, records, bytes_read, quarantined_segments]
+    );
     all.set_item("clean", report.is_clean())?;
     all.set_item("problems", each(py, &report.problems, problem)?)?;
     Ok(all)

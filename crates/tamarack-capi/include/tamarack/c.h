@@ -107,7 +107,8 @@ enum {
   tamarack_check_values = 3
 };
 /* Checks what is on disk; each level includes those before it. {"clean", "tables", "segments", "entries",
- * "hidden_references", "records", "bytes_read", "problems": [{"kind", "message", and for damage "file",
+ * "hidden_references", "records", "bytes_read", "quarantined_segments": those that garbage collection has
+ * found damaged since the database was opened, "problems": [{"kind", "message", and for damage "file",
  * "offset", "expected", "found"}]}. Another number stops the program. */
 char* tamarack_check(leveldb_t* db, int level);
 
