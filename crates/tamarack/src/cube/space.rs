@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Cube;
 use super::state::ReadState;
+use super::throttle::rate_for_debt;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
@@ -137,7 +138,14 @@ impl Space {
         self.goal + self.slack / SLACK_PARTS * FILLED_PARTS
     }
 
-    /// Whether collections should run.
+    /// Whether a collection should begin: garbage takes as much as it may, or whatever else takes space slows writers down,
+    /// who then wait for what collections free.
+    pub fn calls_for_collection(&self, demand: Demand) -> bool {
+        let are_writers_slowed = || rate_for_debt(self.debt()).is_some();
+        self.is_over_goal(demand) || self.used() > self.goal && are_writers_slowed()
+    }
+
+    /// Whether more is used than may be.
     pub fn is_over_goal(&self, demand: Demand) -> bool {
         let part = self.slack / SLACK_PARTS;
         let grace = match demand {
@@ -451,6 +459,12 @@ mod tests {
         let large = |disk| Space { live: 10_000, ..space(disk, 0) }.is_over_goal(Demand::Idle);
         assert!(!large(160) && large(161), "but no more than a part of the slack");
         assert!(!over(370, Demand::Busy) && over(371, Demand::Busy));
+        let calls = |space: Space| space.calls_for_collection(Demand::Busy);
+        assert!(
+            calls(space(371, 0)) && !calls(space(370, 0)) && !calls(Space { removing: 45, ..space(415, 0) })
+        );
+        assert!(calls(Space { removing: 46, ..space(416, 0) }), "writers wait");
+        assert!(!calls(Space { removing: 300, ..space(430, 0) }), "for what is being removed");
         let debt = |disk, reserved| space(disk, reserved).debt();
         assert_eq!([debt(400, 0), debt(410, 0), debt(420, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(

@@ -29,8 +29,9 @@ use crate::env::{Access, File, Fs, Mapping};
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
 /// Largest single reservation, and the first one of a segment that follows a full one: bounds how long one writer
-/// waits for the file system.
-pub const RESERVE_STEP_MAX: u64 = 16 * 1024 * 1024;
+/// waits for the file system. The next segment is prepared once the last step has been taken: with larger ones it would be there,
+/// taking space that collections could use, for longer.
+pub const RESERVE_STEP_MAX: u64 = 8 * 1024 * 1024;
 
 /// The file of a segment: what stays of it once nobody writes to it any more.
 #[derive(Debug)]

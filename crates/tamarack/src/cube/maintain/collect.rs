@@ -51,7 +51,7 @@ impl Cube {
         let leaves = space.removing > space.stock && (demand == Demand::Busy || self.is_removing());
         let soon = state.collecting > 0 || leaves;
         let fits = !soon || space.has_room(self.options.segment_bytes_max);
-        let wanted = space.is_over_goal(demand) && state.collecting < jobs_max;
+        let wanted = space.calls_for_collection(demand) && state.collecting < jobs_max;
         if wanted && fits && self.is_worth_collecting(share) {
             state.collecting += 1;
             let end = |state: &mut State| state.collecting -= 1;
