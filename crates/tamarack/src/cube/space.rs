@@ -29,6 +29,8 @@ const SLACK_SEGMENTS: u64 = 16;
 const SLACK_PARTS: u64 = 32;
 /// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied.
 const COLLECTED_FROM_PARTS: u64 = 24;
+/// The same while writers are slowed down, by whatever takes space: they wait for what collections free.
+const COLLECTED_FROM_PARTS_SLOWED: u64 = 22;
 /// Parts from which garbage counts as debt, and those that it may take before writers should hardly write ...
 const GARBAGE_PARTS: (u64, u64) = (27, 29);
 /// ... the same for all that is on disk ...
@@ -99,10 +101,9 @@ impl Space {
     /// How far collections are behind, from 0 to 1: then writers should hardly write. The worst of garbage, of all space but
     /// what only waits for readers, and of that with what jobs will write yet.
     pub fn debt(&self) -> f64 {
-        let part = self.slack / SLACK_PARTS;
         let share = |bytes: u64, parts: (u64, u64)| {
-            let beyond = bytes.saturating_sub(self.goal + parts.0 * part);
-            beyond as f64 / ((parts.1 - parts.0) * part).max(1) as f64
+            let beyond = bytes.saturating_sub(self.goal + self.parts(parts.0));
+            beyond as f64 / self.parts(parts.1 - parts.0).max(1) as f64
         };
         let taken = self.taken();
         share(self.used(), GARBAGE_PARTS)
@@ -135,22 +136,26 @@ impl Space {
 
     /// What is filled on purpose.
     fn filled(&self) -> u64 {
-        self.goal + self.slack / SLACK_PARTS * FILLED_PARTS
+        self.goal + self.parts(FILLED_PARTS)
     }
 
-    /// Whether a collection should begin: garbage takes as much as it may, or whatever else takes space slows writers down,
-    /// who then wait for what collections free.
+    /// So many parts of the slack.
+    fn parts(&self, count: u64) -> u64 {
+        self.slack / SLACK_PARTS * count
+    }
+
+    /// Whether a collection should begin.
     pub fn calls_for_collection(&self, demand: Demand) -> bool {
         let are_writers_slowed = || rate_for_debt(self.debt()).is_some();
-        self.is_over_goal(demand) || self.used() > self.goal && are_writers_slowed()
+        self.is_over_goal(demand)
+            || self.used() > self.goal + self.parts(COLLECTED_FROM_PARTS_SLOWED) && are_writers_slowed()
     }
 
     /// Whether more is used than may be.
     pub fn is_over_goal(&self, demand: Demand) -> bool {
-        let part = self.slack / SLACK_PARTS;
         let grace = match demand {
-            Demand::Busy => COLLECTED_FROM_PARTS * part,
-            Demand::Idle => (self.live / LEFT_PART_OF_LIVE).min(LEFT_PARTS_MAX * part),
+            Demand::Busy => self.parts(COLLECTED_FROM_PARTS),
+            Demand::Idle => (self.live / LEFT_PART_OF_LIVE).min(self.parts(LEFT_PARTS_MAX)),
         };
         self.used() > self.goal + grace
     }
@@ -460,11 +465,10 @@ mod tests {
         assert!(!large(160) && large(161), "but no more than a part of the slack");
         assert!(!over(370, Demand::Busy) && over(371, Demand::Busy));
         let calls = |space: Space| space.calls_for_collection(Demand::Busy);
-        assert!(
-            calls(space(371, 0)) && !calls(space(370, 0)) && !calls(Space { removing: 45, ..space(415, 0) })
-        );
-        assert!(calls(Space { removing: 46, ..space(416, 0) }), "writers wait");
-        assert!(!calls(Space { removing: 300, ..space(430, 0) }), "for what is being removed");
+        let waits = |disk| Space { promised: 100, ..space(disk, 0) };
+        assert!(calls(waits(351)), "writers wait");
+        assert!(!calls(waits(350)), "for something else");
+        assert!(!calls(Space { promised: 0, ..waits(370) }), "they need not wait");
         let debt = |disk, reserved| space(disk, reserved).debt();
         assert_eq!([debt(400, 0), debt(410, 0), debt(420, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
