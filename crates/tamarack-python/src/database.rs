@@ -332,6 +332,20 @@ impl Database {
         self.shared().run(py, tamarack::Db::resume_gc)
     }
 
+    /// Changes how many bytes a second garbage collection may copy, as the option ``gc_bytes_per_second`` does; 0 is no limit.
+    fn set_gc_bytes_per_second(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
+        self.shared().run(py, move |db| {
+            db.set_gc_bytes_per_second(bytes);
+            Ok(())
+        })
+    }
+
+    /// Sorts values by key now, until scans find no more than ``value_runs_max`` sorted runs of them anywhere; by itself that is done while
+    /// nothing is written.
+    fn sort_values(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared().run_long(py, tamarack::Db::sort_values)
+    }
+
     /// Makes a copy of the database in the directory ``path``, while reads and writes go on, and returns what it shares and copies. On the
     /// same file system, files are shared by hard links.
     fn checkpoint<'py>(&self, path: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {

@@ -227,7 +227,8 @@ def test_iterators_that_outlive_their_database_are_closed(path):
         db.snapshot, db.write_batch, db.stats, db.sync, db.flush, db.gc, db.check, db.compact_range,
         lambda: db[b"1"], lambda: b"1" in db, lambda: iter(db), db.approximate_sizes, db.wait_idle, db.recovery,
         lambda: db.get_property(b"leveldb.stats"), lambda: db.multi_get([]), lambda: db.get_into(b"1", bytearray(9)),
-        lambda: db.update({}), db.pause_gc, db.resume_gc, lambda: db.checkpoint(path + "-copy"),
+        lambda: db.update({}), db.pause_gc, db.resume_gc, db.sort_values, lambda: db.set_gc_bytes_per_second(0),
+        lambda: db.checkpoint(path + "-copy"),
     ]
     for number, call in enumerate(calls):
         with pytest.raises(RuntimeError, match="closed") as refused:

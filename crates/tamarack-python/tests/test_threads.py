@@ -177,6 +177,11 @@ def test_a_listener_hears_of_collections_and_may_read(small):
     with pytest.raises(tamarack.InvalidArgumentError):
         db.resume_gc()
     assert report["bytes_after"] < report["bytes_before"]
+    db.set_gc_bytes_per_second(1 << 30)
+    with pytest.raises(OverflowError):
+        db.set_gc_bytes_per_second(-1)
+    db.sort_values()
+    assert db.stats()["value_runs"] <= 8
     kinds = {event["event"] for event in heard}
     assert {"begun", "ended"} <= kinds
     ended = [event for event in heard if event["event"] == "ended"]

@@ -90,6 +90,14 @@ char* tamarack_gc(leveldb_t* db, double until, char** errptr);
 void tamarack_gc_pause(leveldb_t* db);
 void tamarack_gc_resume(leveldb_t* db, char** errptr);
 
+/* Changes how many bytes a second garbage collection may copy, as the option gc_bytes_per_second does; 0 is
+ * no limit. Holds until the database is closed. */
+void tamarack_set_gc_bytes_per_second(leveldb_t* db, uint64_t bytes);
+
+/* Sorts values by key now, until scans find no more than value_runs_max sorted runs of them anywhere; by
+ * itself that is done while nothing is written. */
+void tamarack_sort_values(leveldb_t* db, char** errptr);
+
 /* Waits until flushes and compactions have nothing left to do. */
 void tamarack_wait_idle(leveldb_t* db, char** errptr);
 

@@ -67,6 +67,18 @@ pub extern "C" fn tamarack_gc_resume(db: Given<Database>, errptr: ErrorPointer) 
     reported("tamarack_gc_resume", errptr, (), || Ok(db.get().db().resume_gc()?));
 }
 
+/// Changes how many bytes a second garbage collection may copy; 0 is no limit.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_set_gc_bytes_per_second(db: Given<Database>, bytes: u64) {
+    contained("tamarack_set_gc_bytes_per_second", || db.get().db().set_gc_bytes_per_second(bytes));
+}
+
+/// Sorts values by key, so that scans read them one after another.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_sort_values(db: Given<Database>, errptr: ErrorPointer) {
+    reported("tamarack_sort_values", errptr, (), || Ok(db.get().db().sort_values()?));
+}
+
 /// Copies the database into the directory `path`, sharing files where it can.
 #[unsafe(no_mangle)]
 pub extern "C" fn tamarack_checkpoint(db: Given<Database>, path: Text, errptr: ErrorPointer) -> Allocated {

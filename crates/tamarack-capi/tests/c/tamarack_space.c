@@ -52,6 +52,13 @@ void space_suite(void) {
   tamarack_gc_resume(db, &error);
   CHECK_FAILS(error, "Invalid argument: ", "");
 
+  tamarack_set_gc_bytes_per_second(db, 1u << 30);
+  tamarack_set_gc_bytes_per_second(db, 0);
+  CHECK(figure(db, "sortings") == 0);
+  tamarack_sort_values(db, &error);
+  CHECK_OK(error);
+  CHECK(figure(db, "value_runs") <= 8);
+
   memset(value, 'd', sizeof value);
   leveldb_readoptions_t* read = leveldb_readoptions_create();
   for (char key = 'A'; key < 'A' + 50; key++) {
