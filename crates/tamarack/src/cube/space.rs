@@ -8,7 +8,7 @@
 //! What is alive is known from the tables' reference sets, but for records that newer versions in upper levels or in
 //! memtables hide. These are estimated: of each new table some keys are looked up in the tables below it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::Cube;
 use super::state::ReadState;
@@ -212,11 +212,23 @@ impl Estimates {
         version.tables().filter_map(|(_, table)| Some((table.id, self.tables.get(&table.id)?)))
     }
 
-    /// Bytes of records that `tables` hide in the segment that is `home` to `ids`.
-    fn hidden_in(&self, home: SegmentId, ids: &[SegmentId], tables: &[(TableId, &Estimate)]) -> u64 {
-        let since = self.collected.get(&home).copied().unwrap_or_default();
-        let tables = tables.iter().filter(|(table, _)| *table >= since);
-        tables.flat_map(|(_, hidden)| ids.iter().filter_map(|id| hidden.hidden.get(id))).sum()
+    /// Bytes of records that `tables` hide, by the segment in which they are: `moved` tells where collections have put those of
+    /// segments that are gone.
+    fn hidden_by_home<'a>(
+        &self,
+        moved: &HashMap<SegmentId, SegmentId>,
+        tables: impl Iterator<Item = (TableId, &'a Estimate)>,
+    ) -> HashMap<SegmentId, u64> {
+        let mut sums = HashMap::new();
+        for (table, estimate) in tables {
+            for (id, bytes) in &estimate.hidden {
+                let home = *moved.get(id).unwrap_or(id);
+                if self.collected.get(&home).is_none_or(|&since| table >= since) {
+                    *sums.entry(home).or_default() += bytes;
+                }
+            }
+        }
+        sums
     }
 }
 
@@ -257,21 +269,18 @@ impl Cube {
     /// What each sealed segment of `version` holds.
     pub(super) fn contents<'a>(&self, version: &'a Version) -> Vec<Content<'a>> {
         let referenced = version.segments().live_by_home();
-        let mut ids: BTreeMap<SegmentId, Vec<SegmentId>> = BTreeMap::new();
-        for (id, moved) in version.segments().moved() {
-            ids.entry(moved.table.segment).or_default().push(id);
-        }
-        let estimates = self.hidden.known.lock();
-        let tables: Vec<_> = estimates.of(version).collect();
+        let moved = version.segments().moved().map(|(id, moved)| (id, moved.table.segment)).collect();
+        let hidden = {
+            let estimates = self.hidden.known.lock();
+            estimates.hidden_by_home(&moved, estimates.of(version))
+        };
         let content = |entry: &'a SegmentEntry| {
             let home = entry.meta.id;
-            let ids = ids.entry(home).or_default();
-            ids.push(home);
             // What was given back may still be referenced, by entries that are hidden.
             let dead = version.segments().dead_bytes(home);
             let left = entry.meta.value_record_bytes.min(entry.meta.end.saturating_sub(dead));
             let referenced = referenced.get(&home).map_or(0, |live| live.bytes).min(left);
-            let hidden = estimates.hidden_in(home, ids, &tables).min(referenced);
+            let hidden = hidden.get(&home).map_or(0, |&bytes| bytes.min(referenced));
             Content { entry, live: referenced - hidden, hidden }
         };
         version.segments().sealed().map(content).collect()
@@ -450,6 +459,8 @@ impl Cube {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -503,9 +514,12 @@ mod tests {
         let (log, cold) = (SegmentId(1), SegmentId::COLD_FIRST);
         let estimate = |bytes| Estimate { hidden: BTreeMap::from([(log, bytes)]), ..Estimate::default() };
         let estimates = [estimate(30), estimate(70)];
-        let tables = [(TableId(3), &estimates[0]), (TableId(7), &estimates[1])];
-        assert_eq!(hidden.known.lock().hidden_in(log, &[log], &tables), 100);
+        let hides = |moved: &[(SegmentId, SegmentId)]| {
+            let tables = [(TableId(3), &estimates[0]), (TableId(7), &estimates[1])];
+            hidden.known.lock().hidden_by_home(&moved.iter().copied().collect(), tables.into_iter())
+        };
+        assert_eq!(hides(&[]), HashMap::from([(log, 100)]));
         hidden.collected(cold, TableId(5));
-        assert_eq!(hidden.known.lock().hidden_in(cold, &[log, cold], &tables), 70);
+        assert_eq!(hides(&[(log, cold)]), HashMap::from([(cold, 70)]));
     }
 }
