@@ -16,7 +16,7 @@ pub struct Reading {
 
 impl Cube {
     /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller will not
-    /// wait at once, threads of the pool begin without it.
+    /// wait at once, threads of the pool do all of it; otherwise what is in memory is read first, by the caller, and they help with the rest.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,
@@ -25,7 +25,11 @@ impl Cube {
         buffers: Vec<Vec<u8>>,
         ahead: bool,
     ) -> Reading {
-        let fetch = Arc::new(Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers));
+        let mut fetch = Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers);
+        if !ahead {
+            fetch.read_cached();
+        }
+        let fetch = Arc::new(fetch);
         let started = (ahead || fetch.shares() > 1).then(|| self.read_pool().start(fetch.jobs()));
         Reading { started, fetch }
     }

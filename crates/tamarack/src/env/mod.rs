@@ -105,6 +105,9 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Reads at `offset` until `buf` is full or the file ends; returns how many bytes were read. Retries
     /// interrupted and partial reads, so a short count means the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Reads all of `buf` at `offset` if that is in memory, without waiting for the device. `false` if some of it is not, or the
+    /// system does not tell: `buf` may have changed then.
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool>;
     /// Writes all of `buf` at `offset`, growing the file if need be. Retries interrupted and partial writes;
     /// after an error any part may have been written.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;

@@ -156,6 +156,9 @@ impl File for Bytes {
         buf[..count].copy_from_slice(&rest[..count]);
         Ok(count)
     }
+    fn read_cached(&self, _buf: &mut [u8], _offset: u64) -> io::Result<bool> {
+        Ok(false)
+    }
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.failing.check("write")?;
         let mut bytes = self.bytes.lock();

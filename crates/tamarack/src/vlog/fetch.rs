@@ -24,6 +24,8 @@ const RUN_BYTES_MAX: u64 = 256 * 1024;
 const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects.
 const WALK_SHARE_BYTES: u64 = 1024 * 1024;
+/// So many reads that find nothing in memory, beyond those that do, show that not much is there.
+const MISSES_MAX: usize = 8;
 
 /// One value wanted.
 #[derive(Debug, Clone)]
@@ -92,7 +94,10 @@ pub struct Fetch {
     keys: Arc<Vec<u8>>,
     verify: bool,
     wanted: Vec<Wanted>,
+    /// Those that wait for the device, or may.
     runs: Vec<Run>,
+    /// In how many shares they are dealt at most.
+    ways: usize,
     runs_of_share: usize,
     progress: Mutex<Progress>,
 }
@@ -140,12 +145,28 @@ impl Fetch {
     ) -> Self {
         wanted.sort_unstable_by_key(Wanted::position);
         let runs = plan(&wanted);
-        let bytes: u64 = runs.iter().map(|run| run.end - run.start).sum();
-        let walks = bytes >= WALK_BYTES_MIN * runs.len() as u64;
-        let ways = if walks { ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize) } else { ways };
-        let runs_of_share = runs.len().div_ceil(ways.max(1)).max(1);
+        let runs_of_share = deal(&runs, ways);
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
-        Self { reader: Arc::clone(reader), keys, verify, wanted, runs, runs_of_share, progress }
+        Self { reader: Arc::clone(reader), keys, verify, wanted, runs, ways, runs_of_share, progress }
+    }
+
+    /// Reads what is in memory, here and now: handing that to other threads would take longer. What waits for the device is left,
+    /// as is what is long, and all that follows once little was found.
+    pub fn read_cached(&mut self) {
+        let mut left = std::mem::take(&mut self.runs);
+        let buffer = self.progress.lock().buffers.pop();
+        let mut share = Share::new(self, buffer.unwrap_or_default());
+        let (mut hits, mut misses) = (0, 0);
+        left.retain(|run| {
+            let tried = misses <= hits + MISSES_MAX && run.end - run.start <= RUN_BYTES_MAX;
+            let found = tried && share.read_run(run, Wait::No);
+            *(if found { &mut hits } else { &mut misses }) += 1;
+            !found
+        });
+        let done = share.out;
+        self.progress.lock().done.push(done);
+        self.runs_of_share = deal(&left, self.ways);
+        self.runs = left;
     }
 
     /// How many threads could do something.
@@ -165,11 +186,10 @@ impl Fetch {
     /// Reads one share after the other, until there is none that nobody has begun.
     pub fn work(&self) {
         while let Some((runs, buffer)) = self.begin_share() {
-            let mut share = Share { fetch: self, segment: None, used: 0, out: Fetched::default() };
-            share.out.bytes = buffer;
+            let mut share = Share::new(self, buffer);
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
             for run in runs {
-                share.read_run(run);
+                share.read_run(run, Wait::Yes);
             }
             let done = share.out;
             self.progress.lock().done.push(done);
@@ -191,6 +211,21 @@ impl Fetch {
     }
 }
 
+/// How many of `runs` make a share, if there are to be up to `ways` of these.
+fn deal(runs: &[Run], ways: usize) -> usize {
+    let bytes: u64 = runs.iter().map(|run| run.end - run.start).sum();
+    let walks = bytes >= WALK_BYTES_MIN * runs.len() as u64;
+    let ways = if walks { ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize) } else { ways };
+    runs.len().div_ceil(ways.max(1)).max(1)
+}
+
+/// Whether a read may wait for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Yes,
+    No,
+}
+
 /// A share that is being read.
 struct Share<'a> {
     fetch: &'a Fetch,
@@ -201,23 +236,33 @@ struct Share<'a> {
     out: Fetched,
 }
 
-impl Share<'_> {
-    fn read_run(&mut self, run: &Run) {
+impl<'a> Share<'a> {
+    fn new(fetch: &'a Fetch, buffer: Vec<u8>) -> Self {
+        Share { fetch, segment: None, used: 0, out: Fetched { bytes: buffer, ..Fetched::default() } }
+    }
+
+    /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
+    fn read_run(&mut self, run: &Run, wait: Wait) -> bool {
         let members = &self.fetch.wanted[run.members.clone()];
         let segment = match self.segment(run.segment) {
             Ok(segment) => segment,
             Err(error) => {
                 self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
-                return;
+                return true;
             }
         };
-        if members.len() > 1 && self.read_joined(&segment, run, members).is_ok() {
-            return;
+        if wait == Wait::No {
+            // What fails is read again, by those who tell why.
+            return self.read_joined(&segment, run, members, wait).unwrap_or(false);
+        }
+        if members.len() > 1 && self.read_joined(&segment, run, members, wait).is_ok() {
+            return true;
         }
         // A member by itself; or the joined read failed, and each member is to have its own outcome.
         for want in members {
             self.read_one(&segment, want);
         }
+        true
     }
 
     fn segment(&mut self, id: SegmentId) -> Result<Arc<OpenSegment>> {
@@ -243,19 +288,29 @@ impl Share<'_> {
         }
     }
 
-    fn read_joined(&mut self, segment: &OpenSegment, run: &Run, members: &[Wanted]) -> Result<()> {
+    /// Reads all of `run` at once; `false` if that would have to wait.
+    fn read_joined(
+        &mut self,
+        segment: &OpenSegment,
+        run: &Run,
+        members: &[Wanted],
+        wait: Wait,
+    ) -> Result<bool> {
         let Fetch { reader, keys, verify, .. } = self.fetch;
         let (base, len) = (self.used, usize::try_from(run.end - run.start).expect("runs are bounded"));
         if self.out.bytes.len() < base + len {
             self.out.bytes.resize(base + len, 0);
         }
-        let walked = if run.end - run.start >= WALK_BYTES_MIN {
-            Some(reader.segment_for_walks(run.segment)?)
+        let bytes = &mut self.out.bytes[base..base + len];
+        if wait == Wait::No {
+            if !reader.read_bytes_cached(segment, run.start, bytes)? {
+                return Ok(false);
+            }
+        } else if run.end - run.start >= WALK_BYTES_MIN {
+            reader.read_bytes(&*reader.segment_for_walks(run.segment)?, run.start, bytes)?;
         } else {
-            None
-        };
-        let file = walked.as_deref().unwrap_or(segment);
-        reader.read_bytes(file, run.start, &mut self.out.bytes[base..base + len])?;
+            reader.read_bytes(segment, run.start, bytes)?;
+        }
         self.used = base + len;
         let (first, mut spelled_otherwise) = (self.out.found.len(), Vec::new());
         for want in members {
@@ -276,7 +331,7 @@ impl Share<'_> {
         for want in spelled_otherwise {
             self.read_one(segment, want);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Moves the values found from `first` on together, so that they begin at `base` and what lay between them takes no

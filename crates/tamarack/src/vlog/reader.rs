@@ -442,9 +442,28 @@ impl SegmentReader {
         Ok(Some(StoredValue { codec: header.codec, range: head_len..record.len() }))
     }
 
-    pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
+    /// Fills `bytes` if that is possible without waiting for the device; returns whether it was.
+    pub(super) fn read_bytes_cached(
+        &self,
+        segment: &OpenSegment,
+        offset: u64,
+        bytes: &mut [u8],
+    ) -> Result<bool> {
+        let found = segment.file.read_cached(bytes, offset);
+        let found = found.map_err(|error| Error::io("read", &segment.path, error))?;
+        if found {
+            self.count_read(bytes);
+        }
+        Ok(found)
+    }
+
+    fn count_read(&self, bytes: &[u8]) {
         self.counters.reads.fetch_add(1, Ordering::Relaxed);
         self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        self.count_read(bytes);
         read_exact_at(&*segment.file, bytes, offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::corruption(
                 &segment.path,

@@ -5,6 +5,7 @@ use crate::base::codec::Codec;
 use crate::base::error::ErrorKind;
 use crate::base::ids::{LogPosition, Sequence};
 use crate::env::sim::{SimDisk, SimOptions};
+use crate::vlog::fetch::{Fetch, Wanted};
 use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES};
 
 const DIRECTORY: &str = "cube";
@@ -71,4 +72,41 @@ fn what_is_no_put_is_no_value() {
         let error = reader.read(pointers[0], b"key", true, &mut Vec::new()).expect_err("no put");
         assert_eq!(error.kind(), ErrorKind::Corruption, "{kind:?}");
     }
+}
+
+#[test]
+fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
+    // Every other page of the simulated disk is in memory; what lies between keeps reads from being joined.
+    let (keys, between) = ((10..34).map(|number| number.to_string()).collect::<Vec<_>>(), [0; 24_000]);
+    let mut records: Vec<(RecordKind, &[u8], &[u8])> = Vec::new();
+    for key in &keys {
+        records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
+        records.push((RecordKind::Put, b"between", &between));
+    }
+    let (reader, pointers) = written(&records);
+    let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
+    let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
+    let mut fetch =
+        Fetch::new(&Arc::new(reader), Arc::new(keys.concat().into_bytes()), wanted, true, 100, Vec::new());
+    assert_eq!(fetch.shares(), keys.len());
+
+    let mut read = Vec::new();
+    let mut collect = |fetch: &Fetch| {
+        for share in fetch.take().0 {
+            assert!(share.failed.is_empty(), "{:?}", share.failed);
+            for value in share.found {
+                assert_eq!(share.bytes[value.stored.range.clone()], *keys[value.place].as_bytes());
+                read.push(value.place);
+            }
+        }
+        read.len()
+    };
+    fetch.read_cached();
+    let found = collect(&fetch);
+    assert!((4..keys.len() - 4).contains(&found), "{found} of {} were in memory", keys.len());
+    assert_eq!(fetch.shares(), keys.len() - found);
+    fetch.work();
+    assert_eq!(collect(&fetch), keys.len());
+    read.sort_unstable();
+    assert_eq!(read, Vec::from_iter(0..keys.len()));
 }

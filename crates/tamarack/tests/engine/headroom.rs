@@ -153,8 +153,8 @@ fn the_log_takes_the_last_byte_only_if_it_may() {
     for log_mode in [LogMode::Mapped, LogMode::Plain] {
         let free = |reserved| Full::new(Place::new(options(log_mode, reserved))).free();
         let (kept, taken) = (free(Some(200_000)), free(Some(0)));
-        // Tables may have taken some.
-        assert!(kept >= 100_000, "{log_mode:?}: {kept} bytes are left of 200,000");
+        // Tables may have taken half, and the manifest's records of them a little.
+        assert!(kept >= 95_000, "{log_mode:?}: {kept} bytes are left of 200,000");
         assert!(taken < 70_000, "{log_mode:?}: {taken} bytes are left though none were to be kept");
     }
 }

@@ -122,6 +122,16 @@ impl File for FaultFile {
         Ok(read)
     }
 
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
+        // One that finds nothing is no read: another follows.
+        let found = self.inner.read_cached(buf, offset)?;
+        if found {
+            self.faults.check(Call::Read, &self.path)?;
+            self.faults.add_bytes(Call::Read, &self.path, buf.len() as u64);
+        }
+        Ok(found)
+    }
+
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         let (written, outcome) = match self.faults.judge(Call::Write, &self.path) {
             Verdict::Proceed => (buf, Ok(())),

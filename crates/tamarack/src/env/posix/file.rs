@@ -10,6 +10,7 @@ use rustix::io::retry_on_intr;
 
 use super::mapping::PosixMapping;
 use super::or_unsupported;
+use super::read_cached::read_cached;
 use super::sync_file_range::write_behind;
 use crate::base::sync::Arc;
 use crate::env::{Access, File, Mapping};
@@ -42,6 +43,10 @@ impl File for PosixFile {
             }
         }
         Ok(filled)
+    }
+
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
+        read_cached(&self.file, buf, offset)
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {

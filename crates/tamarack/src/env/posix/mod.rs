@@ -24,6 +24,7 @@ mod file;
 mod fs;
 mod mapping;
 mod random;
+mod read_cached;
 mod sync_file_range;
 mod threads;
 

@@ -44,6 +44,20 @@ fn reads_are_short_only_at_the_end_of_the_file() -> io::Result<()> {
 }
 
 #[test]
+fn what_is_said_to_be_in_memory_is_right_and_whole() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    file.write_at(&[7; 10_000], 0)?;
+    let mut buf = [0; 5_000];
+    // What was just written is there, but not every file system tells.
+    let found = file.read_cached(&mut buf, 5_000)?;
+    assert!(!found || buf == [7; 5_000]);
+    assert!(!file.read_cached(&mut buf, 5_001)?, "a byte is beyond the end");
+    assert!(!file.read_cached(&mut buf, 1 << 40)?);
+    Ok(())
+}
+
+#[test]
 fn files_are_private_and_never_reached_through_a_link() -> io::Result<()> {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let (dir, env) = world();

@@ -5,6 +5,7 @@
 use std::io;
 
 use super::content::Memory;
+use super::crash::PAGE_BYTES;
 use super::disk::Shared;
 use super::effect::Change;
 use super::state::{NodeId, State};
@@ -80,6 +81,15 @@ impl File for SimFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.handle.begin("read_at", &[offset, buf.len() as u64], &[]);
         Ok(state.file(self.handle.node)?.content().read(buf, offset))
+    }
+
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
+        // Every other page is in memory.
+        let (first, last) = (offset / PAGE_BYTES, (offset + buf.len() as u64).saturating_sub(1) / PAGE_BYTES);
+        if first != last || first % 2 == 1 {
+            return Ok(false);
+        }
+        Ok(self.read_at(buf, offset)? == buf.len())
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {

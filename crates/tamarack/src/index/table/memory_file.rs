@@ -51,6 +51,10 @@ impl File for MemoryFile {
         Ok(len)
     }
 
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
+        Ok(self.read_at(buf, offset)? == buf.len())
+    }
+
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         let mut bytes = self.bytes.lock();
         let end = offset as usize + buf.len();
