@@ -1,6 +1,7 @@
 //! Collections that cannot help: what may pass is tried again without anybody's doing, and as long as nothing is freed
 //! writers are refused before the bound is exceeded, with the reason, while deletions go on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -211,6 +212,52 @@ fn writers_are_refused_while_collections_may_copy_too_little() {
     db.set_gc_bytes_per_second(0);
     drop(gate);
     assert_accepts(&place, &db, &mut model);
+}
+
+/// The clock of a machine, which notes that somebody has slept.
+struct NotedClock {
+    clock: Arc<dyn Clock>,
+    slept: AtomicBool,
+}
+
+impl Clock for NotedClock {
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    fn wall(&self) -> Duration {
+        self.clock.wall()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.slept.store(true, Ordering::Relaxed);
+        self.clock.sleep(duration);
+    }
+}
+
+#[test]
+fn a_collection_that_waits_for_its_pace_goes_on_at_the_next_one() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a collection at its pace");
+    let (directory, env) = (fast_directory(), unwatched_env());
+    let clock = Arc::new(NotedClock { clock: env.clock, slept: AtomicBool::new(false) });
+    let env = Env { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..env };
+    let options = Options { max_space_amplification: 1000.0, gc_bytes_per_second: 1, ..options() };
+    let db = Db::open_with_env(directory.path().join("db"), options, &env).unwrap();
+    let mut model = load(&db, KEYS);
+    (0..KEYS).step_by(2).for_each(|number| put(&db, &mut model, number, 1).unwrap());
+    db.compact_range(None, None).unwrap();
+    db.wait_idle().unwrap();
+    clock.slept.store(false, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let collecting = scope.spawn(|| db.gc(GcGoal::Until(1.2)).unwrap());
+        while !clock.slept.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        // It would sleep for hours.
+        db.set_gc_bytes_per_second(0);
+        assert!(collecting.join().unwrap().bytes_after > 0);
+    });
+    assert_holds(&db, &model, "collected at two paces");
 }
 
 /// A clock that only sleeping moves on.

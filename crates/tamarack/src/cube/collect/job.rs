@@ -264,13 +264,14 @@ impl Cube {
         self.keep_pace(bytes);
     }
 
-    /// Waits as long as `bytes` copied take at the pace that was asked for, or until the cube is closed.
+    /// Waits as long as `bytes` copied take at the pace that was asked for, or until another is or the cube is closed.
     fn keep_pace(&self, bytes: u64) {
-        let mut left = self.collector.pace.after(bytes, || self.env.clock.monotonic());
+        let (pace, clock) = (&self.collector.pace, &self.env.clock);
+        let mut left = pace.after(bytes, || clock.monotonic());
         while !left.is_zero() && !self.maintenance.cancelled.load(Ordering::Relaxed) {
             let slice = left.min(Duration::from_millis(50));
-            self.env.clock.sleep(slice);
-            left -= slice;
+            clock.sleep(slice);
+            left = (left - slice).min(pace.owed(clock.monotonic()));
         }
     }
 

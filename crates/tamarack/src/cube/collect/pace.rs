@@ -27,22 +27,31 @@ impl Pace {
         self.rate.load(Ordering::Relaxed)
     }
 
-    /// Changes the pace to `rate` bytes a second; 0 is no limit. Who waits already waits as long as it was told to.
+    /// Changes the pace to `rate` bytes a second; 0 is no limit. What is owed at the old one is let off.
     pub fn set_rate(&self, rate: u64) {
+        let mut paid_until = self.paid_until.lock();
         self.rate.store(rate, Ordering::Relaxed);
-        *self.paid_until.lock() = Duration::ZERO;
+        *paid_until = Duration::ZERO;
     }
 
     /// How long to wait after having copied `bytes`, at time `now`.
     pub fn after(&self, bytes: u64, now: impl FnOnce() -> Duration) -> Duration {
-        let rate = self.rate();
+        if self.rate() == 0 {
+            return Duration::ZERO;
+        }
+        let mut paid_until = self.paid_until.lock();
+        // Another one may have been set, and all that was owed let off.
+        let (rate, now) = (self.rate(), now());
         if rate == 0 {
             return Duration::ZERO;
         }
-        let now = now();
-        let mut paid_until = self.paid_until.lock();
         *paid_until = (*paid_until).max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);
         *paid_until - now
+    }
+
+    /// How long everybody together still has to wait at time `now`.
+    pub fn owed(&self, now: Duration) -> Duration {
+        self.paid_until.lock().saturating_sub(now)
     }
 }
 
@@ -58,12 +67,10 @@ mod tests {
         assert_eq!(pace.after(1000, at(10)), Duration::from_millis(1500));
         assert_eq!(pace.after(100, at(20)), Duration::from_millis(100), "time that passed is not saved up");
         pace.after(1 << 40, at(20));
+        assert!(pace.owed(Duration::from_secs(30)) > Duration::from_secs(1 << 30));
         pace.set_rate(2000);
-        assert_eq!(
-            pace.after(1000, at(20)),
-            Duration::from_millis(500),
-            "what was owed at another pace is let off"
-        );
+        assert_eq!(pace.owed(Duration::from_secs(20)), Duration::ZERO, "it is let off at another pace");
+        assert_eq!(pace.after(1000, at(20)), Duration::from_millis(500));
         assert_eq!(Pace::new(0).after(u64::MAX, || unreachable!("no clock is read")), Duration::ZERO);
     }
 }
