@@ -108,6 +108,11 @@ impl CompactionPlan {
         self.upper.iter().chain(&self.lower)
     }
 
+    /// Whether the outputs stay in the level of the inputs.
+    pub fn is_in_place(&self) -> bool {
+        self.level == self.output_level
+    }
+
     /// Bytes of all inputs.
     pub fn input_bytes(&self) -> u64 {
         self.inputs().map(|table| table.file_bytes).sum()

@@ -3,7 +3,7 @@
 //! Never installs anything and never removes an input. If any part fails or the job is cancelled, the outputs of
 //! all parts are removed and the version stays as it is.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::Sequence;
 use crate::base::keys::{EntryKind, seek_key, split_internal_key, trailer_kind, trailer_sequence, user_key};
 use crate::base::names::FileName;
@@ -228,7 +228,14 @@ impl CompactionJob {
         let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
         let segments = version.segments();
         let table = segments.relocation_table(pointer.segment);
-        let place = table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer))?;
+        let place = match table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer)) {
+            // The pointer leads where it led; whoever follows it is told. What is damaged must not hold up all the rest, but
+            // where replacing pointers may be all that is wanted, it would be tried over and over.
+            Err(error) if error.kind() == ErrorKind::Corruption && !self.plan.is_in_place() => {
+                return Ok(Some(Present::Same(payload)));
+            }
+            place => place?,
+        };
         let present = place.and_then(|place| self.relocate.onward(place));
         match present.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
             Some(present) if present == pointer => return Ok(Some(Present::Same(payload))),

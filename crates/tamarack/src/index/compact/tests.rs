@@ -27,7 +27,7 @@ fn render(plan: &CompactionPlan) -> String {
     if !plan.lower.is_empty() {
         text += &format!(" with L{} {}", plan.output_level, render_tables(&plan.lower));
     }
-    if plan.level == plan.output_level {
+    if plan.is_in_place() {
         text += " in place";
     }
     text
