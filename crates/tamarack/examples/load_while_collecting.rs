@@ -20,7 +20,7 @@ use tamarack::{Db, GcGoal, GcPolicy, Options};
 
 const VALUE_BYTES: usize = 1024;
 /// Each figure is the median of so many runs, with and without collections in turn.
-const RUNS: usize = 3;
+const RUNS: usize = 7;
 const PLOT_COLUMNS: f64 = 50.0;
 
 /// Random numbers that a seed determines.

@@ -66,9 +66,11 @@ pub struct Options {
     pub recovery_log_max: u64,
     /// Bytes on disk for each live byte of keys and values, 1.05 to 1000, beyond which garbage is collected. A slack of
     /// sixteen full segments comes on top while writes keep coming, because what dies before it is collected need not be
-    /// copied; writers are slowed down as it is used up, and refused ([`ErrorKind::NoSpace`](crate::ErrorKind::NoSpace)) once it
-    /// has been for some seconds in which something kept garbage from being collected; deletions never are. Lower values cost writes: at 1.3, 4 million uniform overwrites of
-    /// 2 million values of 1 KiB wrote 2.2 bytes for each byte. Default: 1.3.
+    /// copied; writers are slowed down as it is used up, and refused ([`ErrorKind::NoSpace`](crate::ErrorKind::NoSpace)) once
+    /// it has been for some seconds in which something kept garbage from being collected; deletions never are. Where keys
+    /// and values are so small that tables and record headers alone take more, these and a sixteenth of them are what counts.
+    /// Lower values cost writes: at 1.3, 4 million uniform overwrites of 2 million values of 1 KiB wrote 2.0 bytes for each
+    /// byte. Default: 1.3.
     pub max_space_amplification: f64,
     /// Which segments garbage collection takes. Default: [`GcPolicy::CostBenefit`].
     pub gc: GcPolicy,

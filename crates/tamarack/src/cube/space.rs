@@ -18,8 +18,8 @@ use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, Mutex};
-use crate::index::Estimate;
 use crate::index::version::{HeldBytes, SegmentEntry, TableMeta, Version};
+use crate::index::{Estimate, HiddenBytes};
 use crate::vlog::format::RECORD_HEADER_BYTES;
 
 /// The slack, in full segments. A quarter of it is for space that is taken but not used (the active segment, the one
@@ -44,6 +44,10 @@ const FILLED_PARTS: u64 = 30;
 const LEFT_PART_OF_LIVE: u64 = 32;
 const LEFT_PARTS_MAX: u64 = 3;
 
+/// Where keys and values are so small that what leads to them takes more than the limit allows, garbage may take this part of the
+/// least that can be reached: to have less would cost copies without end.
+const GARBAGE_PART_OF_LEAST: u64 = 16;
+
 /// What is known about the space of a cube at one moment. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Space {
@@ -63,7 +67,7 @@ pub struct Space {
     pub reserved: u64,
     /// What those jobs may write yet; not on disk.
     pub promised: u64,
-    /// What the limit allows: while used bytes stay below, nothing needs to be done.
+    /// What the limit allows, or can be reached: while used bytes stay below, nothing needs to be done.
     pub goal: u64,
     /// The slack beyond the goal.
     pub slack: u64,
@@ -180,9 +184,10 @@ struct Estimates {
 /// What a byte of log comes to once it is in tables.
 #[derive(Debug, Clone, Copy)]
 struct PerLogByte {
-    /// Bytes of keys and values in tables, or that these point to: what is overwritten in the memtable is not among them.
+    /// Bytes of keys and values in tables, or that these point to: what is overwritten in the memtable is not among them, nor
+    /// what takes the place of others in tables.
     adds: f64,
-    /// Bytes that these tables hide.
+    /// Bytes of log records that these tables hide.
     hides: f64,
 }
 
@@ -198,11 +203,17 @@ impl Hidden {
         self.known.lock().collected.insert(home, next);
     }
 
-    /// Notes that a flush of `log_bytes` of log has made `tables`, which hide `hidden` bytes.
-    pub fn note_flush<'a>(&self, tables: impl Iterator<Item = &'a TableMeta>, hidden: u64, log_bytes: u64) {
+    /// Notes that a flush of `log_bytes` of log has made `tables`, which hide `hidden`.
+    pub fn note_flush<'a>(
+        &self,
+        tables: impl Iterator<Item = &'a TableMeta>,
+        hidden: HiddenBytes,
+        log_bytes: u64,
+    ) {
         let share = |bytes: u64| bytes as f64 / log_bytes.max(1) as f64;
-        self.known.lock().per_log_byte =
-            PerLogByte { adds: share(user_bytes(tables, 0)), hides: share(hidden) };
+        // Of records it is told apart which of those that were there before are hidden.
+        let adds = Alive::of(tables, HiddenBytes { records: 0, ..hidden }).user;
+        self.known.lock().per_log_byte = PerLogByte { adds: share(adds), hides: share(hidden.records) };
     }
 }
 
@@ -243,18 +254,39 @@ pub struct Content<'a> {
     pub hidden: u64,
 }
 
-/// Bytes of keys and values that `tables` hold or point to but for `hidden` bytes of records.
-fn user_bytes<'a>(tables: impl Iterator<Item = &'a TableMeta>, hidden: u64) -> u64 {
-    let (mut records, mut record_bytes, mut inline) = (0, 0_u64, 0);
-    for table in tables {
-        records += table.references.iter().map(|reference| reference.values).sum::<u64>();
-        record_bytes += table.referenced_value_bytes;
-        inline += table.inline_bytes;
+/// What tables hold and point to, but for what they hide in each other. All in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Alive {
+    /// Keys and values.
+    user: u64,
+    /// Log records.
+    records: u64,
+    /// The tables.
+    tables: u64,
+}
+
+impl Alive {
+    fn of<'a>(tables: impl Iterator<Item = &'a TableMeta>, hidden: HiddenBytes) -> Self {
+        let (mut values, mut record_bytes, mut inline, mut table_bytes) = (0, 0_u64, 0_u64, 0);
+        for table in tables {
+            values += table.references.iter().map(|reference| reference.values).sum::<u64>();
+            record_bytes += table.referenced_value_bytes;
+            inline += table.inline_bytes;
+            table_bytes += table.file_bytes;
+        }
+        let records = record_bytes.saturating_sub(hidden.records);
+        let share = records as f64 / record_bytes.max(1) as f64;
+        let headers = (values * RECORD_HEADER_BYTES as u64) as f64 * share;
+        let user = records.saturating_sub(headers as u64) + inline.saturating_sub(hidden.inline);
+        Self { user, records, tables: table_bytes }
     }
-    let live = record_bytes.saturating_sub(hidden);
-    let share = live as f64 / record_bytes.max(1) as f64;
-    let headers = (records * RECORD_HEADER_BYTES as u64) as f64 * share;
-    live.saturating_sub(headers as u64) + inline
+}
+
+/// What `live` bytes of keys and values may take if nothing is to be done, where they take at least `least` with all that leads
+/// to them.
+fn goal(live: u64, least: u64, max_space_amplification: f64) -> u64 {
+    let allowed = (live as f64 * max_space_amplification) as u64;
+    allowed.max(least + least / GARBAGE_PART_OF_LEAST)
 }
 
 fn refused(space: &Space, because: &str) -> Error {
@@ -295,11 +327,16 @@ impl Cube {
         let PerLogByte { adds, hides } = self.hidden.known.lock().per_log_byte;
         let hidden_by_memtables = (unflushed as f64 * hides) as u64;
         let in_memtables = (unflushed as f64 * adds) as u64;
-        let live = (self.live_in_tables(version) + in_memtables).saturating_sub(hidden_by_memtables);
+        let alive = self.alive_in_tables(version);
+        let live = (alive.user + in_memtables).saturating_sub(hidden_by_memtables);
+        let relocations: u64 =
+            version.segments().moved().map(|(_, moved)| u64::from(moved.table.stored_len)).sum();
+        let least =
+            alive.tables + relocations + unflushed + alive.records.saturating_sub(hidden_by_memtables);
         self.taken_now(Space {
             live,
             hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
-            goal: (live as f64 * self.options.max_space_amplification) as u64,
+            goal: goal(live, least, self.options.max_space_amplification),
             slack: self.slack(),
             ..Space::default()
         })
@@ -326,15 +363,16 @@ impl Cube {
         }
     }
 
-    /// Bytes of keys and values that the tables of `version` hold or point to and that no table hides.
+    /// What the tables of `version` hold and point to and no table hides.
     ///
     /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
     /// hidden by a table as long as a table points to it. By segment the difference would be mostly what sampling missed;
     /// in all, such errors cancel each other for the most part.
-    fn live_in_tables(&self, version: &Version) -> u64 {
+    fn alive_in_tables(&self, version: &Version) -> Alive {
         let estimates = self.hidden.known.lock();
-        let hidden: u64 = estimates.of(version).map(|(_, hidden)| hidden.pointers).sum();
-        user_bytes(version.tables().map(|(_, table)| &**table), hidden)
+        let mut hidden = HiddenBytes::default();
+        estimates.of(version).for_each(|(_, estimate)| hidden += estimate.total);
+        Alive::of(version.tables().map(|(_, table)| &**table), hidden)
     }
 
     /// What the contract allows beyond the goal, in bytes.
@@ -396,12 +434,12 @@ impl Cube {
     /// Estimates what `tables`, each of a level, hide, which are in the present version or about to come; returns what
     /// those of level 0 hide. Reads each of them. A table that cannot be read counts as hiding nothing: whoever needs it
     /// will say what is wrong.
-    pub(super) fn estimate_tables(&self, tables: &[(u8, Arc<TableMeta>)]) -> u64 {
+    pub(super) fn estimate_tables(&self, tables: &[(u8, Arc<TableMeta>)]) -> HiddenBytes {
         let lease = self.leases.take(&self.reader);
         // Reading takes a while, in which it should not keep segments in place.
         let version = self.index.version().without_values();
         let snapshots = self.snapshots.list();
-        let mut by_level0 = 0;
+        let mut by_level0 = HiddenBytes::default();
         for (level, table) in tables {
             let above_some = (usize::from(*level) + 1..LEVELS).any(|below| !version.level(below).is_empty());
             if *level > 0 && !above_some {
@@ -409,7 +447,9 @@ impl Cube {
             }
             let hidden = self.index.estimate_hidden(&version, *level, table, &snapshots, &*lease);
             let hidden = hidden.unwrap_or_default();
-            by_level0 += if *level == 0 { hidden.pointers } else { 0 };
+            if *level == 0 {
+                by_level0 += hidden.total;
+            }
             self.hidden.known.lock().tables.insert(table.id, hidden);
         }
         by_level0
@@ -506,6 +546,13 @@ mod tests {
         assert!(!refuses(Space { leaving: 1, ..space(430, 0) }, Refusal::Garbage), "a reader holds it");
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn the_goal_is_never_less_than_can_be_reached() {
+        assert_eq!(goal(1000, 1060, 1.3), 1300);
+        assert_eq!(goal(1000, 1600, 1.3), 1700, "small entries");
+        assert_eq!(goal(0, 0, 1.3), 0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! about how many bytes of values, for a table.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence, TableId};
@@ -77,15 +78,31 @@ fn is_there(version: &Version, pointer: ValuePointer, relocate: &dyn Relocate) -
     })
 }
 
+/// Bytes that no reader can see any more, though tables hold them or point to them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HiddenBytes {
+    /// Of log records, those included that garbage collection has left behind: as many bytes of the tables' references lead
+    /// to nothing that can be read.
+    pub records: u64,
+    /// Of keys and values in tables.
+    pub inline: u64,
+}
+
+impl AddAssign for HiddenBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.records += other.records;
+        self.inline += other.inline;
+    }
+}
+
 /// About what a table hides in older ones: records that garbage collection may leave behind, by segment, and what only
 /// snapshots see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Estimate {
     /// Bytes of log records, still there, that no reader can see any more.
     pub hidden: BTreeMap<SegmentId, u64>,
-    /// The same with those that garbage collection has left behind: as many bytes of the tables' references lead to
-    /// nothing that can be read.
-    pub pointers: u64,
+    /// All of what no reader can see any more.
+    pub total: HiddenBytes,
     /// Bytes of entries, and of records to which they point, that snapshots still see.
     pub held: HeldBytes,
 }
@@ -96,7 +113,8 @@ impl Estimate {
             *bytes = (u128::from(*bytes) * u128::from(entries) / u128::from(sampled.max(1))) as u64;
         };
         self.hidden.values_mut().chain(self.held.values_mut()).for_each(scale);
-        scale(&mut self.pointers);
+        scale(&mut self.total.records);
+        scale(&mut self.total.inline);
     }
 }
 
@@ -104,6 +122,8 @@ impl Estimate {
 enum Below {
     /// A record that nobody can see any more.
     Hidden(ValuePointer),
+    /// A key and a value of so many bytes that nobody can see any more.
+    HiddenInline(u64),
     /// An entry of so many bytes that only the snapshots from the first to the last can see.
     Held((Sequence, Sequence), u64),
 }
@@ -112,9 +132,9 @@ enum Below {
 const SAMPLES: u64 = 512;
 
 impl Index {
-    /// About how many bytes of log records, by segment, to which older tables of `version` point, `table` of `level`,
-    /// which is in it or will be, hides from every reader, or from all but snapshots: some of its keys are looked up in
-    /// the tables below it. Records that garbage collection has left behind do not count any more; `relocate` knows them.
+    /// About how much of what older tables of `version` hold and point to `table` of `level`, which is in it or will be,
+    /// hides from every reader, or from all but snapshots: some of its keys are looked up in the tables below it. By segment,
+    /// records that garbage collection has left behind do not count any more; `relocate` knows them.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
@@ -154,11 +174,12 @@ impl Index {
             match self.below(version, (level, table.id), user_key, sequence, snapshots)? {
                 Some(Below::Hidden(pointer)) => {
                     let bytes = self.record_bytes(user_key, pointer);
-                    estimate.pointers += bytes;
+                    estimate.total.records += bytes;
                     if is_there(version, pointer, relocate) {
                         *estimate.hidden.entry(pointer.segment).or_default() += bytes;
                     }
                 }
+                Some(Below::HiddenInline(bytes)) => estimate.total.inline += bytes,
                 Some(Below::Held(snapshots, bytes)) => *estimate.held.entry(snapshots).or_default() += bytes,
                 None => {}
             }
@@ -195,10 +216,11 @@ impl Index {
                 (TablePayload::Pointer(pointer), Some(snapshots)) => {
                     Some(Below::Held(snapshots, self.record_bytes(user_key, pointer)))
                 }
-                (TablePayload::Inline(value), Some(snapshots)) => {
-                    Some(Below::Held(snapshots, (user_key.len() + value.as_ref().len()) as u64))
+                (TablePayload::Inline(value), held) => {
+                    let bytes = (user_key.len() + value.as_ref().len()) as u64;
+                    Some(held.map_or(Below::HiddenInline(bytes), |snapshots| Below::Held(snapshots, bytes)))
                 }
-                (TablePayload::Inline(_), None) | (TablePayload::Delete, _) => None,
+                (TablePayload::Delete, _) => None,
             });
         }
         Ok(None)

@@ -39,7 +39,7 @@ mod tests;
 pub use collect::{Collection, Reference};
 pub use compact::Signals;
 pub use contradictions::contradictions;
-pub use hidden::Estimate;
+pub use hidden::{Estimate, HiddenBytes};
 pub use hidden_among::Pointing;
 pub use maintain::{Compaction, ManualTurn};
 pub use open::{Index, IndexOptions};

@@ -1,5 +1,6 @@
 //! The bound on space: overwrites settle below it, and deletions give their space back without any call.
 
+use crate::common::time::unwatched_env;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, fast_directory};
 use tamarack::{Db, GcPolicy, Options};
 
@@ -121,4 +122,51 @@ fn nothing_is_collected_where_that_is_wished() {
         }
         assert_clean(&db);
     }
+}
+
+#[test]
+fn small_entries_are_not_held_to_what_no_collection_can_reach() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "small entries");
+    const ENTRIES: u64 = 60_000;
+    for inline_value_max in [Options::default().inline_value_max, 0] {
+        let root = fast_directory();
+        let options = Options {
+            max_space_amplification: 1.05,
+            inline_value_max,
+            segment_bytes_max: 16 << 10,
+            ..options()
+        };
+        let db = Db::open(root.path().join("db"), options).unwrap();
+        // Keys that have nothing in common with their neighbours.
+        let key = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let put = |number: u64| db.put(&key(number), &number.to_le_bytes()).unwrap();
+        (0..ENTRIES).for_each(put);
+        db.wait_idle().unwrap();
+        let stats = db.stats();
+        // What leads to so small values takes more than they do.
+        assert!(stats.disk_bytes > ENTRIES * 16 * 21 / 20 + 16 * (16 << 10), "{stats:?}");
+        assert!(stats.disk_bytes_max > stats.disk_bytes, "{stats:?}");
+        (ENTRIES..ENTRIES + 1000).for_each(put);
+        assert_eq!(db.stats().stalls, stats.stalls, "values inline up to {inline_value_max}");
+    }
+}
+
+#[test]
+fn inline_values_that_were_overwritten_are_not_alive() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "overwriting inline values");
+    let root = fast_directory();
+    // A table for each round; they are too few, and take too little, to be compacted.
+    let options = Options { memtable_bytes: 4 << 20, segment_bytes_max: 1 << 20, ..options() };
+    let options = Options { table_bytes_max: 4 << 20, recovery_log_max: 64 << 20, ..options };
+    let db = Db::open_with_env(root.path().join("db"), options, &unwatched_env()).unwrap();
+    for round in 0..2 {
+        for number in 0..KEYS {
+            db.put(&key(number), &value(number, round)[..200]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let (live, stats) = (u64::from(KEYS) * 204, db.stats());
+    let table_bytes: u64 = stats.levels.iter().map(|level| level.bytes).sum();
+    assert!(table_bytes > live * 3 / 2, "much is hidden: {stats:?}");
+    assert!(stats.live_bytes.abs_diff(live) < live / 10, "{} live bytes, not {live}", stats.live_bytes);
 }
