@@ -79,10 +79,10 @@ pub struct Options {
     /// [`Db::set_gc_bytes_per_second`](crate::Db::set_gc_bytes_per_second) changes it. Default: 0.
     pub gc_bytes_per_second: u64,
     /// Sorted runs of values over one key, 0 to 1000, beyond which segments of small values are rewritten in the order of
-    /// their keys while nothing is written, or when [`Db::sort_values`](crate::Db::sort_values) is called, so that long scans
-    /// read them from front to back. Fewer make scans faster and rewrite values more often: with 8, values that
-    /// were loaded in random order are written twice, and once more whenever the database has grown by a few times.
-    /// 0 leaves values where they are. Default: 8.
+    /// their keys, so that long scans read them from front to back: while nothing is written or read, when scans have read
+    /// much, or when [`Db::sort_values`](crate::Db::sort_values) is called. Fewer make scans faster and rewrite values more
+    /// often: with 8, values that were loaded in random order are written twice, and once more whenever the database has
+    /// grown by a few times. 0 leaves values where they are. Default: 8.
     pub value_runs_max: u32,
     /// Bytes of the file system that the log leaves free, so that deletions, flushes and garbage collection go on when
     /// writes of new data are refused for want of space (compactions leave half of them, deletions a quarter); what

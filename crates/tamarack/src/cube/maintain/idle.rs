@@ -2,13 +2,14 @@
 //!
 //! Garbage that writers were let off is collected as far as that is worth its while; what was kept to become new segments is
 //! removed; memtables that hide much of it are flushed, so that
-//! it is seen; values are sorted; writers are refused while readers hold far too much; and the segment prepared for the next writes is
-//! given back. The thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits
+//! it is seen; values are sorted, once nothing is read, either; writers are refused while readers hold far too much; and the
+//! segment prepared for the next writes is given back. The thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits
 //! for a look that is under way, so that the lock on the directory goes with the last handle.
 
 use std::time::Duration;
 
 use super::super::Cube;
+use super::super::collect::Reads;
 use super::super::readers::ReaderStats;
 use super::super::space::{Demand, Refusal, Space};
 use crate::base::error::{Error, Result};
@@ -37,6 +38,9 @@ const READER_OLD: Duration = Duration::from_secs(60);
 struct Watch {
     log_bytes: u64,
     since: Duration,
+    /// What had been read, and since when it was no more.
+    reads: u64,
+    unread_since: Duration,
     /// Bytes of values that scans had read when values were last sorted for their sake.
     scans_paid_for: u64,
     /// Since when readers have held more than there is alive.
@@ -118,6 +122,10 @@ pub fn watch(cube: &Arc<Cube>) -> Result<()> {
 impl Cube {
     fn look(&self, watch: &mut Watch) {
         let (now, log_bytes) = (self.env.clock.monotonic(), self.order.log_bytes());
+        let reads = Reads::of(self).reads;
+        if reads != watch.reads {
+            (watch.reads, watch.unread_since) = (reads, now);
+        }
         self.refuse_if_it_lasts(now, watch);
         if self.index.files().has_unpunched() {
             self.punch_holes(false);
@@ -148,7 +156,11 @@ impl Cube {
         drop(self.spare.discard(&*self.env.fs));
         self.surface_garbage(&space);
         self.expose_log();
-        self.start_sorting(&space, Demand::Idle);
+        if now.saturating_sub(watch.unread_since) < IDLE_AFTER {
+            self.sort_for_scans(&mut watch.scans_paid_for);
+        } else {
+            self.start_sorting(&space, Demand::Idle);
+        }
         if space.is_over_goal(Demand::Idle) {
             // A checkpoint may be gone that shared their files.
             self.punch_holes(true);

@@ -1,4 +1,4 @@
-//! When values are sorted: while nothing is written, when scans have read much, or when somebody asks for it.
+//! When values are sorted: while nothing is written or read, when scans have read much, or when somebody asks for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -45,7 +45,7 @@ impl Cube {
         true
     }
 
-    /// Starts sorting values while writes keep coming, if scans have read as many bytes of values as a job may take since
+    /// Starts sorting values while the database is used, if scans have read as many bytes of values as a job may take since
     /// `paid_for`, what they had read when the last one began: what reorders values for scans never writes more than
     /// they read.
     pub(super) fn sort_for_scans(&self, paid_for: &mut u64) {

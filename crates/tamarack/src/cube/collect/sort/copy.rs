@@ -11,6 +11,7 @@ use super::super::pace::PACE_BYTES;
 use super::super::progress::Progress;
 use super::super::survivors::Victim;
 use super::Copies;
+use super::courtesy::Courtesy;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, Sequence};
 use crate::base::segment::SegmentMeta;
@@ -42,6 +43,7 @@ pub struct Copier<'a, 'cube> {
     /// The cold segments that are finished.
     pub outputs: Vec<Written>,
     open: Option<Output<'cube>>,
+    courtesy: Courtesy<'cube>,
 }
 
 /// A cold segment that no version knows yet: unless it is kept, its file goes with it.
@@ -95,6 +97,7 @@ impl<'a, 'cube> Copier<'a, 'cube> {
         victims: &'a [Victim],
         promise: &'a Promise<'a>,
         progress: &'a mut Progress<'cube>,
+        courtesy: Courtesy<'cube>,
     ) -> Self {
         let written = victims.iter().map(|victim| victim.meta.written.0).sum::<u64>();
         let written = Sequence(written / victims.len().max(1) as u64);
@@ -110,6 +113,7 @@ impl<'a, 'cube> Copier<'a, 'cube> {
             copies,
             outputs: Vec::new(),
             open: None,
+            courtesy,
         }
     }
 
@@ -160,6 +164,7 @@ impl<'a, 'cube> Copier<'a, 'cube> {
             self.cube.check_not_cancelled()?;
             if unpaid >= PACE_BYTES {
                 self.cube.account(self.promise, std::mem::take(&mut unpaid));
+                self.courtesy.give_way()?;
             }
             let len = len_of(survivor);
             let (key, record) = (batch.key(survivor), &values[start..start + len as usize]);
@@ -217,9 +222,10 @@ impl<'a, 'cube> Copier<'a, 'cube> {
     }
 
     /// The records of `portion`, each where `starts` says, read in the order of their places.
-    fn read(&self, portion: &[Survivor], starts: &[usize]) -> Result<Vec<u8>> {
+    fn read(&mut self, portion: &[Survivor], starts: &[usize]) -> Result<Vec<u8>> {
+        let victims = self.victims;
         let place = |survivor: &Survivor| {
-            (survivor.victim, self.victims[survivor.victim as usize].referenced[survivor.record as usize].at)
+            (survivor.victim, victims[survivor.victim as usize].referenced[survivor.record as usize].at)
         };
         let mut by_place: Vec<usize> = (0..portion.len()).collect();
         by_place.sort_unstable_by_key(|&number| place(&portion[number]));
@@ -246,8 +252,8 @@ impl<'a, 'cube> Copier<'a, 'cube> {
                 .count();
             let members;
             (members, rest) = rest.split_at(joined);
-            self.cube.check_not_cancelled()?;
-            let segment = &self.victims[victim as usize].segment;
+            self.courtesy.give_way()?;
+            let segment = &victims[victim as usize].segment;
             window.resize(usize::try_from(end - u64::from(start)).expect("reads are bounded"), 0);
             read_exact_at(segment.file(), &mut window, start.into())
                 .map_err(|error| Error::io("read", segment.path(), error))?;

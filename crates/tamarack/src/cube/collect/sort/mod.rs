@@ -53,12 +53,12 @@
 //!
 //! # When
 //!
-//! While nothing is written and nothing else is to be done ([`maintain::sort`](super::super::maintain)); while writes keep
-//! coming, when iterators have read as many bytes of values as a job takes since the last one; or on request
+//! While nothing is written or read and nothing else is to be done ([`maintain::sort`](super::super::maintain)); while the
+//! database is used, when iterators have read as many bytes of values as a job takes since the last one; or on request
 //! (`Db::sort_values`). A job in the background gives way, and forgets what it has done, when
-//! writers come to wait for space or flushes before pointers are replaced. `Options::gc_bytes_per_second`,
+//! writers come to wait for space or flushes before pointers are replaced; beside those who read single values, and gain nothing by
+//! it, it rests most of the time. `Options::gc_bytes_per_second`,
 //! `Db::pause_gc` and `GcPolicy::Off` hold for it as for all collections.
-
 //!
 //! # What it costs
 //!
@@ -73,15 +73,18 @@
 
 mod copies;
 mod copy;
+mod courtesy;
 mod runs;
 mod survey;
 
 pub use copies::{Copies, ToCopies};
+pub use courtesy::Reads;
 pub use survey::Shapes;
 
 use std::collections::HashMap;
 
 use copy::{Copied, Copier, Written};
+use courtesy::Courtesy;
 use runs::{Limits, choose, most_runs};
 
 use super::super::Cube;
@@ -247,7 +250,8 @@ impl Cube {
         let victims = prepared.victims;
         let give_way = || effort == Effort::Spare && self.are_writers_held_up();
         let promise = self.promise("a sorting of values", progress.live_bytes(), Claim::Compaction)?;
-        let mut copier = Copier::new(self, &collection, snapshots, &victims, &promise, progress);
+        let courtesy = Courtesy::new(self, effort == Effort::Spare);
+        let mut copier = Copier::new(self, &collection, snapshots, &victims, &promise, progress, courtesy);
         if copier.run(&give_way)? == Copied::GaveWay {
             return Ok((GcReport::default(), Sorted::GaveWay));
         }
