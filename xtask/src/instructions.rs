@@ -21,12 +21,12 @@ const LIMITS: [(&str, u64); 9] = [
     ("put_each", 8_400),
     ("put_in_batches", 8_700),
     ("get_from_memtable", 6_000),
-    ("get_from_tables", 11_500),
-    ("get_together", 14_000),
+    ("get_from_tables", 9_500),
+    ("get_together", 11_200),
     ("get_what_is_absent", 2_300),
     ("walk_over_keys", 1_250),
     ("walk_over_values", 2_100),
-    ("seek_each", 11_200),
+    ("seek_each", 9_500),
 ];
 
 /// Counts, and compares with the limits. Does nothing where there is no valgrind, and says so.

@@ -12,6 +12,7 @@ use super::block_builder::{bucket_of, shared_bytes};
 use super::format::{
     BLOCK_TAIL_BYTES, BUCKET_COLLISION, BUCKET_EMPTY, Damage, Decoded, EntryHeader, IndexEntry, decode_entry,
 };
+use super::key_heads::KeyHeads;
 use crate::base::coding::u32_at;
 use crate::base::keys::{KeyOrder, TRAILER_BYTES, split_internal_key};
 
@@ -61,6 +62,8 @@ pub struct Block {
     entries_len: usize,
     restarts: usize,
     buckets: usize,
+    /// Of the keys at restart points.
+    heads: Option<KeyHeads>,
 }
 
 impl Block {
@@ -76,7 +79,7 @@ impl Block {
         let Some(entries_len) = entries_len.filter(|&len| len > 0 && restarts > 0) else {
             return damage(tail, "as many restart points and buckets as the block has room for");
         };
-        let block = Self { raw, entries_len, restarts, buckets };
+        let block = Self { raw, entries_len, restarts, buckets, heads: None };
         let mut previous = None;
         for index in 0..restarts {
             let restart = block.restart(index);
@@ -89,9 +92,20 @@ impl Block {
         Ok(block)
     }
 
+    /// The same for a block that will be searched by its restart points.
+    pub fn new_index(raw: Vec<u8>, order: &KeyOrder) -> Decoded<Self> {
+        let mut block = Self::new(raw)?;
+        if order.is_bytewise() {
+            let key = |index| block.restart_entry(index).map(|entry| &block.raw[entry.suffix..entry.payload]);
+            let keys = (0..block.restarts).map(key).collect::<Decoded<Vec<&[u8]>>>()?;
+            block.heads = Some(KeyHeads::new(&keys));
+        }
+        Ok(block)
+    }
+
     /// Bytes of memory it takes.
     pub fn memory_bytes(&self) -> usize {
-        self.raw.len() + size_of::<Self>()
+        self.raw.len() + self.heads.as_ref().map_or(0, KeyHeads::memory_bytes) + size_of::<Self>()
     }
 
     /// The bytes at `range`, which one of its entries told.
@@ -134,7 +148,8 @@ impl Block {
 
     /// The first restart point at or after `target`; their number if all lie before it.
     pub fn lower_bound_restart(&self, order: &KeyOrder, target: Target<'_>) -> Decoded<usize> {
-        self.lower_bound_restart_within(order, target, 0..self.restarts)
+        let range = self.heads.as_ref().map_or(0..self.restarts, |heads| heads.range(target.user_key));
+        self.lower_bound_restart_within(order, target, range)
     }
 
     /// The same, if it is known that all restart points before `from` lie before `target`. Costs the less the nearer it is.
@@ -144,7 +159,7 @@ impl Block {
         target: Target<'_>,
         from: usize,
     ) -> Decoded<usize> {
-        if from == 0 {
+        if from == 0 || self.heads.is_some() {
             return self.lower_bound_restart(order, target);
         }
         debug_assert!(self.restart_is_before(order, target, from - 1).unwrap_or(true), "targets ascend");
@@ -499,9 +514,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lookups_and_walks_agree_with_a_map(model in model(), hashed: bool, interval in 1_usize..20) {
-            let block = build(&model, hashed, interval);
+        fn lookups_and_walks_agree_with_a_map(
+            model in model(), hashed: bool, index: bool, interval in 1_usize..20
+        ) {
             let order = order();
+            let block = build(&model, hashed, interval);
+            let block = if index { Block::new_index(block.raw, &order).expect("well-formed") } else { block };
             for user_key in model.keys().map(|(key, _)| key.clone()).chain([vec![], vec![9], vec![1, 9]]) {
                 for sequence in 0..6 {
                     let target = Target { user_key: &user_key, trailer: trailer(Sequence(sequence), EntryKind::SEEK) };
@@ -536,6 +554,7 @@ mod tests {
         fn no_bytes_make_a_block_panic(mut bytes: Vec<u8>, buckets in 0_u16..4, restarts in 0_u32..4) {
             bytes.extend_from_slice(&buckets.to_le_bytes());
             bytes.extend_from_slice(&restarts.to_le_bytes());
+            let _index = Block::new_index(bytes.clone(), &order());
             let Ok(block) = Block::new(bytes) else { return Ok(()) };
             let target = Target { user_key: b"k", trailer: 2 };
             let _found = block.find(&order(), target, 7);

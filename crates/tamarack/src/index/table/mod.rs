@@ -17,6 +17,7 @@ pub mod cursor;
 pub(super) mod filter;
 pub mod format;
 mod index_builder;
+mod key_heads;
 pub mod lookups;
 pub mod reader;
 pub mod references;

@@ -126,7 +126,7 @@ impl TableReader {
                 String::from_utf8_lossy(&properties.comparator)
             )));
         }
-        let top = Block::new(source.read(footer.top_index)?)
+        let top = Block::new_index(source.read(footer.top_index)?, &options.order)
             .map_err(|damage| source.damaged(footer.top_index.offset, damage))?;
         let hashes_keys = options.hashes_keys();
         let filter = if footer.filter == BlockHandle::default() || !hashes_keys {
@@ -244,7 +244,11 @@ impl TableReader {
     /// The block at `handle`, from the cache or the file.
     pub(super) fn block(&self, handle: BlockHandle, block_use: BlockUse, fill: bool) -> Result<Arc<Block>> {
         let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
-        self.cache.get_or_load(key, block_use, fill, || self.read_block(handle))
+        self.cache.get_or_load(key, block_use, fill, || match block_use {
+            BlockUse::Data => self.read_block(handle),
+            BlockUse::Index => Block::new_index(self.source.read(handle)?, &self.options.order)
+                .map_err(|damage| self.source.damaged(handle.offset, damage)),
+        })
     }
 
     /// The data block at `handle`, from the cache, or from the file with what lies behind it.
