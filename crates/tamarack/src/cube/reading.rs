@@ -16,7 +16,8 @@ pub struct Reading {
 
 impl Cube {
     /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller will not
-    /// wait at once, threads of the pool do all of it; otherwise what is in memory is read first, by the caller, and they help with the rest.
+    /// wait at once, threads of the pool do all of it; otherwise what is in memory is read first, by the caller, and they
+    /// help with the rest.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,

@@ -1,10 +1,10 @@
 //! What happens while nothing is written: a thread looks every now and then, and brings about what no write would.
 //!
 //! Garbage that writers were let off is collected as far as that is worth its while; what was kept to become new segments is
-//! removed; memtables that hide much of it are flushed, so that
-//! it is seen; values are sorted, once nothing is read, either; writers are refused while readers hold far too much; and the
-//! segment prepared for the next writes is given back. The thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits
-//! for a look that is under way, so that the lock on the directory goes with the last handle.
+//! removed; memtables that hide much of it are flushed, so that it is seen; values are sorted, once nothing is read, either;
+//! writers are refused while readers hold far too much; and the segment prepared for the next writes is given back. The
+//! thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits for a look that is
+//! under way, so that the lock on the directory goes with the last handle.
 
 use std::time::Duration;
 
