@@ -88,6 +88,8 @@ fn a_compaction_may_write_pointers_to_what_has_moved_on_since() {
             }
         });
         assert_holds(&db, &model, &what);
+        let warnings = db.stats().warnings;
+        assert!(warnings.is_empty(), "{what}: it was given what has gone: {warnings:?}");
         let after = db.gc(GcGoal::Until(1.0)).unwrap();
         assert_holds(&db, &model, &format!("{what}, then {after:?}"));
         db.close().unwrap();

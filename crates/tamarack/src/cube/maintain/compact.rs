@@ -48,6 +48,12 @@ impl Cube {
         };
         let run_all = |jobs| self.workers.run_all(jobs);
         let (edit, done) = self.index.run(&compaction, &snapshots, &signals, &relocate, parts, &run_all)?;
+        if let Some(damage) = &done.damage {
+            let warning = format!("a compaction left pointers as they are: {damage}");
+            if !self.health.warnings().contains(&warning) {
+                self.health.warn(warning);
+            }
+        }
         // Before they are there, so that it is never forgotten what the inputs hide.
         self.estimate_tables(&edit.add_tables);
         let stays = |id| edit.add_tables.iter().any(|(_, table)| table.id == id);

@@ -80,7 +80,7 @@ impl Signals {
 }
 
 /// What a compaction did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CompactionStats {
     /// Bytes of the input tables.
     pub bytes_read: u64,
@@ -92,6 +92,8 @@ pub struct CompactionStats {
     pub shadowed: u64,
     /// Deletions with nothing left to hide.
     pub vanished: u64,
+    /// Damage to a relocation table, for which pointers were left as they are.
+    pub damage: Option<Error>,
 }
 
 /// What a part of a job ended with.
@@ -144,6 +146,7 @@ impl CompactionJob {
                     stats.kept += part.kept;
                     stats.shadowed += part.shadowed;
                     stats.vanished += part.vanished;
+                    stats.damage = stats.damage.or(part.damage);
                 }
                 Err(error) => failure = Some(error),
             }
@@ -195,7 +198,8 @@ impl CompactionJob {
             let may_cut = !decider.is_current(key);
             match decider.decide(cursor.key(), |key| self.plan.nothing_older_outside(key)) {
                 Decision::Keep => {
-                    let Some(payload) = self.present_payload(cursor.key(), cursor.payload())? else {
+                    let payload = self.present_payload(cursor.key(), cursor.payload(), &mut stats.damage)?;
+                    let Some(payload) = payload else {
                         stats.shadowed += 1;
                         cursor.next()?;
                         continue;
@@ -217,8 +221,14 @@ impl CompactionJob {
     }
 
     /// The payload of an entry that stays, its pointer leading to where the record is now. `None` if garbage
-    /// collection has left the record behind, because the entry is hidden from everybody: so it goes, too.
-    fn present_payload<'a>(&self, internal_key: &[u8], payload: &'a [u8]) -> Result<Option<Present<'a>>> {
+    /// collection has left the record behind, because the entry is hidden from everybody: so it goes, too. Where damage keeps
+    /// it from being told, the payload is as it was.
+    fn present_payload<'a>(
+        &self,
+        internal_key: &[u8],
+        payload: &'a [u8],
+        damage: &mut Option<Error>,
+    ) -> Result<Option<Present<'a>>> {
         let (user_key, trailer) =
             split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
         if trailer_kind(trailer) != Some(EntryKind::Pointer) {
@@ -232,6 +242,7 @@ impl CompactionJob {
             // The pointer leads where it led; whoever follows it is told. What is damaged must not hold up all the rest, but
             // where replacing pointers may be all that is wanted, it would be tried over and over.
             Err(error) if error.kind() == ErrorKind::Corruption && !self.plan.is_in_place() => {
+                damage.get_or_insert(error);
                 return Ok(Some(Present::Same(payload)));
             }
             place => place?,
