@@ -208,7 +208,7 @@ impl Cube {
         if room.has(bytes, claim) || !self.index.files().release_stock() {
             return Some(room);
         }
-        self.index.files().remove_doomed();
+        self.index.files().finish_removal();
         self.room()
     }
 

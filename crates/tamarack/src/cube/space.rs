@@ -28,17 +28,19 @@ const SLACK_SEGMENTS: u64 = 16;
 /// Parts of the slack by which shares of it are told.
 const SLACK_PARTS: u64 = 32;
 /// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied.
-const COLLECTED_FROM_PARTS: u64 = 24;
+const COLLECTED_FROM_PARTS: u64 = 23;
 /// The same while writers are slowed down, by whatever takes space: they wait for what collections free.
 const COLLECTED_FROM_PARTS_SLOWED: u64 = 22;
 /// Parts from which garbage counts as debt, and those that it may take before writers should hardly write ...
-const GARBAGE_PARTS: (u64, u64) = (27, 29);
+const GARBAGE_PARTS: (u64, u64) = (25, 28);
 /// ... the same for all that is on disk ...
 const TAKEN_PARTS: (u64, u64) = (27, FILLED_PARTS);
 /// ... and for that with what jobs will write.
 const COMMITTED_PARTS: (u64, u64) = (28, FILLED_PARTS);
 /// Parts that are filled on purpose: the rest is for what comes between two looks.
 const FILLED_PARTS: u64 = 30;
+/// Parts up to which files that are not needed any more may fill it, to become new ones.
+const STOCK_PARTS: u64 = 29;
 /// Garbage that stays when nothing is written: the live bytes divided by this, but at most so many parts. What is left is among
 /// so much that is alive that copying costs more than it frees.
 const LEFT_PART_OF_LIVE: u64 = 32;
@@ -109,25 +111,30 @@ impl Space {
             let beyond = bytes.saturating_sub(self.goal + self.parts(parts.0));
             beyond as f64 / self.parts(parts.1 - parts.0).max(1) as f64
         };
-        let taken = self.taken();
         share(self.used(), GARBAGE_PARTS)
-            .max(share(taken, TAKEN_PARTS))
-            .max(share(taken + self.wanted(), COMMITTED_PARTS))
-    }
-
-    /// What jobs may write beyond what becomes of the stock.
-    fn wanted(&self) -> u64 {
-        self.promised.saturating_sub(self.stock)
+            .max(share(self.taken(), TAKEN_PARTS))
+            .max(share(self.committed(), COMMITTED_PARTS))
     }
 
     /// Whether a job may write so many bytes, as far as the bound goes.
     pub fn has_room(&self, bytes: u64) -> bool {
-        self.taken() + (self.promised + bytes).saturating_sub(self.stock) <= self.filled()
+        self.committed() + bytes <= self.filled()
     }
 
-    /// Bytes on disk but for what only waits for readers.
+    /// Bytes of the files that are not needed any more that may be kept to become new ones: what is left of the bound. What jobs
+    /// will write is not set aside: they take it from there.
+    pub fn stock_max(&self) -> u64 {
+        (self.goal + self.parts(STOCK_PARTS)).saturating_sub(self.used() + self.reserved)
+    }
+
+    /// Bytes on disk but for what only waits for readers, or to become of use again.
     pub fn taken(&self) -> u64 {
-        self.disk.saturating_sub(self.leaving)
+        self.disk.saturating_sub(self.leaving + self.stock)
+    }
+
+    /// The same with what jobs will write.
+    fn committed(&self) -> u64 {
+        self.taken() + self.promised
     }
 
     /// Whether there is what writers are refused for if it lasts.
@@ -514,14 +521,14 @@ mod tests {
         );
         let large = |disk| Space { live: 10_000, ..space(disk, 0) }.is_over_goal(Demand::Idle);
         assert!(!large(160) && large(161), "but no more than a part of the slack");
-        assert!(!over(370, Demand::Busy) && over(371, Demand::Busy));
+        assert!(!over(360, Demand::Busy) && over(361, Demand::Busy));
         let calls = |space: Space| space.calls_for_collection(Demand::Busy);
         let waits = |disk| Space { promised: 100, ..space(disk, 0) };
         assert!(calls(waits(351)), "writers wait");
         assert!(!calls(waits(350)), "for something else");
-        assert!(!calls(Space { promised: 0, ..waits(370) }), "they need not wait");
+        assert!(!calls(Space { promised: 0, ..waits(360) }), "they need not wait");
         let debt = |disk, reserved| space(disk, reserved).debt();
-        assert_eq!([debt(400, 0), debt(410, 0), debt(420, 0)], [0.0, 0.5, 1.0]);
+        assert_eq!([debt(380, 0), debt(395, 0), debt(410, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
             [debt(400, 60), debt(415, 150), debt(430, 200)],
             [0.0, 0.5, 1.0],
@@ -531,7 +538,10 @@ mod tests {
         assert!(promised(0).debt() < 0.7, "jobs write nothing more");
         assert!((promised(30).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
         assert!(promised(20).has_room(10) && !promised(20).has_room(11));
-        assert!(Space { stock: 20, ..promised(20) }.has_room(30), "some is made of what is there");
+        let stocked = |stock| Space { removing: stock, stock, ..space(420, 50) };
+        assert!(stocked(20).debt() < stocked(0).debt(), "what is made of it takes no more");
+        assert!(Space { promised: 20, ..stocked(20) }.has_room(10) && !stocked(0).has_room(11));
+        assert_eq!([stocked(20).stock_max(), stocked(0).stock_max()], [20, 0], "but it is there");
         assert!(Space { leaving: 20, ..promised(20) }.has_room(30), "readers keep what they hold");
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(

@@ -19,8 +19,8 @@ use crate::env::Fs;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
 
-/// Segments that are kept to become new ones. More would spare some removals, and be garbage that cannot be collected.
-const STOCK_SEGMENTS: usize = 1;
+/// Files of at least this part of a full segment are kept to become new ones.
+const STOCK_PART: u64 = 4;
 
 /// The spare of one cube.
 #[derive(Debug, Default)]
@@ -144,7 +144,8 @@ impl Cube {
 impl Cube {
     /// While segments are filled one after another, those that are not needed any more become new ones.
     pub(super) fn keep_stock(&self) {
-        self.index.files().keep_stock(STOCK_SEGMENTS, self.options.segment_bytes_max / 2);
+        let full = self.options.segment_bytes_max;
+        self.index.files().keep_stock(full / STOCK_PART..=full + full / STOCK_PART);
     }
 
     /// Segment `id`, made of a file that is not needed any more, if there is one and data may have its space.
@@ -154,19 +155,15 @@ impl Cube {
         if self.options.log_mode == LogMode::Plain || self.room_for(&path, 0, 0, Claim::Data).is_err() {
             return None;
         }
-        let file = self.index.files().recycle(FileName::Segment(id))?;
-        let fit = || {
-            let len = file.len()?;
-            if len > capacity {
-                file.set_len(capacity)?;
-            }
-            Ok::<_, std::io::Error>(len.min(capacity))
-        };
-        let Ok(blank_bytes) = fit() else {
+        let (file, bytes) = self.index.files().recycle(FileName::Segment(id), u64::MAX)?;
+        // The footer stood behind the capacity.
+        if bytes > capacity && file.set_len(capacity).is_err() {
             // Whoever makes a new one tells what is wrong.
             drop(fs.remove_file(&path));
             return None;
-        };
+        }
+        let blank_bytes = bytes.min(capacity);
+        self.limit_stock(capacity - blank_bytes);
         // It is opened to writers step by step like any other: at the last the next one is prepared.
         let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity) };
         PreparedSegment::of(fs, file, blank_bytes, path, size, self.options.log_mode).ok()

@@ -31,6 +31,10 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
 const KEPT_BYTES_MAX: u64 = 4096;
 
+/// What is promised to a cold segment, divided by this: a file that is not needed any more may have so much more to become
+/// it. The rest is given back to the file system, which takes as long as removing it.
+const BLANK_EXCESS_PART: u64 = 8;
+
 /// What a collection does with its victims.
 #[derive(Debug, Default)]
 pub struct Prepared {
@@ -99,6 +103,8 @@ impl Cube {
                     &mut progress,
                 )?);
             }
+            // What it wrote is in the version by now, and the room for it is open to what becomes of the victims.
+            drop(promise);
             drop(held);
             Ok(done)
         });
@@ -212,8 +218,8 @@ impl Cube {
         Ok(done)
     }
 
-    /// Begins a cold segment of records that were `written` about then. One that will be large is made of a file that is
-    /// not needed any more, if there is one.
+    /// Begins a cold segment of records that were `written` about then. It is made of a file that is not needed any more, if
+    /// there is one that it will about fill.
     pub(super) fn begin_cold_segment(
         &self,
         written: Sequence,
@@ -232,16 +238,19 @@ impl Cube {
         };
         let path = FileName::Segment(id).path(&self.directory);
         let fs = &*self.env.fs;
-        let large = promise.filter(|promise| promise.bytes() >= self.options.segment_bytes_max / 2);
-        let blank = large.and_then(|promise| Some((promise, self.index.files().recycle(handle.name())?)));
-        let writer = match blank {
-            Some((promise, file)) => {
-                let bytes = file.len();
-                let writer = ColdWriter::of(fs, file, *bytes.as_ref().unwrap_or(&0), path.clone(), header);
-                promise.fill_blank(bytes.map_err(|error| Error::io("read the length of", &path, error))?);
-                writer
+        let promised = promise.map_or(0, Promise::bytes);
+        let writer = match self.index.files().recycle(handle.name(), promised + promised / BLANK_EXCESS_PART)
+        {
+            Some((file, bytes)) => {
+                promise.inspect(|promise| promise.fill_blank(bytes));
+                ColdWriter::of(fs, file, bytes, path, header)
             }
-            None => ColdWriter::create(fs, path, header)?,
+            None => {
+                if self.limit_stock(promised) {
+                    self.index.files().finish_removal();
+                }
+                ColdWriter::create(fs, path, header)?
+            }
         };
         Ok((writer, id, handle))
     }

@@ -64,4 +64,4 @@ pub use progress::CollectionStats;
 pub use request::GcGoal;
 pub use sort::{Effort, Reads, Replacing, Sorted, ToCopies, do_readers_hold_much};
 
-use choose::Candidate;
+pub use choose::Candidate;

@@ -1,7 +1,7 @@
 //! When collections run in the background.
 
 use super::super::Cube;
-use super::super::collect::{GcReport, choose};
+use super::super::collect::{Candidate, GcReport, choose};
 use super::super::space::{Demand, Space};
 use super::super::throttle::RATE_END;
 use super::State;
@@ -14,8 +14,6 @@ use crate::env::pool::Priority;
 const LIVE_SHARE_MAX: f64 = 0.9;
 /// The same once most of the slack is used up.
 const LIVE_SHARE_MAX_URGENT: f64 = 0.97;
-/// Debt of space from which every thread collects.
-const DEBT_FOR_ALL: f64 = 0.2;
 /// Bytes a second that collections must be allowed to copy to free what writers write that are slowed down most: a quarter of a
 /// victim is dead where space is short.
 const PACE_MIN: u64 = 4 * RATE_END as u64;
@@ -46,16 +44,16 @@ impl Cube {
             return state.collecting > 0;
         }
         // Where there is a pace, more of them would only wait for it together, on threads that others need.
-        let paced = self.collector.pace.rate() > 0;
-        let jobs_max =
-            if space.debt() > DEBT_FOR_ALL && !paced { self.options.background_threads } else { 1 };
+        let is_paced = self.collector.pace.rate() > 0;
+        let jobs_max = if is_paced { 1 } else { self.options.background_threads };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for; while nothing is written, only as long as somebody surely does.
         let leaves = space.removing > space.stock && (demand == Demand::Busy || self.is_removing());
         let soon = state.collecting > 0 || leaves;
-        let fits = !soon || space.has_room(self.options.segment_bytes_max);
         let wanted = space.calls_for_collection(demand) && state.collecting < jobs_max;
-        if wanted && fits && self.is_worth_collecting(share) {
+        let next = if wanted { self.bytes_to_copy(share) } else { None };
+        let fits = !soon || next.is_none_or(|bytes| space.has_room(bytes));
+        if fits && next.is_some() {
             state.collecting += 1;
             let end = |state: &mut State| state.collecting -= 1;
             this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
@@ -64,11 +62,15 @@ impl Cube {
         state.collecting > 0 || wanted && !fits
     }
 
-    fn is_worth_collecting(&self, live_share_max: f64) -> bool {
+    /// About how many bytes the next collection would copy; `None` if nothing is worth it.
+    fn bytes_to_copy(&self, live_share_max: f64) -> Option<u64> {
         let version = self.index.version();
         let mut candidates = self.collection_candidates(&version);
         candidates.retain(|candidate| !self.index.is_collecting(candidate.id));
-        !choose(&candidates, self.options.gc, live_share_max, self.options.segment_bytes_max).is_empty()
+        let victims = choose(&candidates, self.options.gc, live_share_max, self.options.segment_bytes_max);
+        let is_victim = |candidate: &&Candidate| victims.contains(&candidate.id);
+        let bytes = candidates.iter().filter(is_victim).map(|candidate| candidate.live_bytes).sum();
+        (!victims.is_empty()).then_some(bytes)
     }
 
     fn collection_job(&self, live_share_max: f64) {

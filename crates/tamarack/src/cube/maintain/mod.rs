@@ -196,6 +196,7 @@ impl Cube {
         if state.idle {
             self.index.files().release_stock();
         }
+        self.index.files().limit_stock(space.stock_max());
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let collected = self.start_collections(&this, state, space, demand);
         // Values that are being sorted take more than they will.
@@ -212,7 +213,15 @@ impl Cube {
     pub(super) fn follow_space(&self) {
         let seen = self.maintenance.state.lock().space;
         let space = self.taken_now(seen);
+        self.index.files().limit_stock(space.stock_max());
         self.slow_writers(&self.maintenance.state.lock(), &space);
+    }
+
+    /// Keeps no more files to become new ones than leave room, by now, for new files of `bytes`. Returns whether any is removed
+    /// for that.
+    pub(super) fn limit_stock(&self, bytes: u64) -> bool {
+        let seen = self.maintenance.state.lock().space;
+        self.index.files().limit_stock(self.taken_now(seen).stock_max().saturating_sub(bytes))
     }
 
     fn slow_writers(&self, state: &State, space: &Space) {

@@ -91,7 +91,9 @@ impl Cube {
         let files = self.index.files();
         let end = || self.removal.under_way.store(false, Ordering::Release);
         loop {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| files.remove_doomed())) {
+            // What was doomed stays as far as there is room for it by now.
+            self.limit_stock(0);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| files.finish_removal())) {
                 return self.end_panicked(|_| end(), &panic_message(&*payload));
             }
             self.end_job(|_| end());

@@ -50,6 +50,8 @@ pub struct Files {
     doomed: Mutex<VecDeque<FileName>>,
     /// Those of them that become new segments.
     pub(super) stock: Stock,
+    /// Held by whoever removes files and may be waited for. Rank: outermost.
+    removing: Mutex<()>,
     /// Bytes of a block of the file system.
     block_bytes: u64,
     /// Parts of segments that nobody can reach.
@@ -79,6 +81,7 @@ impl Files {
             leaving: Mutex::default(),
             doomed: Mutex::default(),
             stock: Stock::default(),
+            removing: Mutex::default(),
             block_bytes,
             holes: Holes::default(),
         })
@@ -109,6 +112,13 @@ impl Files {
         !self.doomed.lock().is_empty()
     }
 
+    /// Removes files as [`remove_doomed`](Self::remove_doomed) does; those that others who call this are removing are gone, too,
+    /// when it returns. The caller holds no lock. Blocks on the device.
+    pub fn finish_removal(&self) {
+        let _alone = self.removing.lock();
+        self.remove_doomed();
+    }
+
     /// Removes the files that nobody can reach any more, but for those that are kept to become new ones. Blocks on the
     /// device.
     pub fn remove_doomed(&self) {
@@ -124,7 +134,16 @@ impl Files {
 
     /// Keeps no file any more; those that were kept are removed like others. Returns whether there were any.
     pub fn release_stock(&self) -> bool {
-        let names = self.stock.clear();
+        self.let_go(self.stock.clear())
+    }
+
+    /// From now on those files that are kept have at most `bytes_max` together; what has more is removed like others. Returns
+    /// whether there was any.
+    pub fn limit_stock(&self, bytes_max: u64) -> bool {
+        self.let_go(self.stock.limit(bytes_max))
+    }
+
+    fn let_go(&self, names: Vec<FileName>) -> bool {
         let any = !names.is_empty();
         self.doomed.lock().extend(names);
         if any && !self.observer.doomed() {
@@ -297,8 +316,13 @@ impl Drop for FileHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
     use super::super::super::testing::{MemoryFs, RecordedFiles};
     use super::*;
+    use crate::env::fault::{Call, FaultEnv};
+    use crate::env::sim::{SimDisk, SimOptions};
 
     /// I-06.
     #[test]
@@ -396,6 +420,38 @@ mod tests {
         files.remove_doomed();
         assert!(!files.has_doomed() && fs.names("cube").is_empty());
         assert_eq!((files.leaving_bytes(), files.leaving().len()), (0, 0));
+    }
+
+    #[test]
+    fn who_finishes_a_removal_waits_for_what_others_remove() {
+        let (env, faults) = FaultEnv::new(SimDisk::new(&SimOptions::default()).env());
+        let files = Files::new(env.fs.clone(), Path::new("/"), Box::new(Later(RecordedFiles::default())));
+        let handle = files.table(TableId(1));
+        env.fs.create_new(&handle.path()).expect("created");
+        handle.mark_obsolete(5);
+        drop(handle);
+        let (begins, begun) = mpsc::channel();
+        let (goes_on, go_on) = mpsc::channel();
+        let go_on = Mutex::new(go_on);
+        faults.watch(move |call, _| {
+            if call == Call::RemoveFile {
+                begins.send(()).expect("somebody waits for it");
+                go_on.lock().recv().expect("somebody lets it go on");
+            }
+        });
+        thread::scope(|scope| {
+            scope.spawn(|| files.finish_removal());
+            begun.recv().expect("it begins");
+            let waits = scope.spawn(|| {
+                files.finish_removal();
+                files.leaving_bytes()
+            });
+            while !waits.is_finished() && files.removing.try_lock().is_some() {
+                thread::yield_now();
+            }
+            goes_on.send(()).expect("it waits");
+            assert_eq!(waits.join().expect("it returns"), 0);
+        });
     }
 
     #[test]
