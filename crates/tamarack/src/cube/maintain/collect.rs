@@ -14,6 +14,8 @@ use crate::env::pool::Priority;
 const LIVE_SHARE_MAX: f64 = 0.9;
 /// The same once most of the slack is used up.
 const LIVE_SHARE_MAX_URGENT: f64 = 0.97;
+/// Debt of space from which every thread collects: what is collected later copies less.
+const DEBT_FOR_ALL: f64 = 0.2;
 /// Bytes a second that collections must be allowed to copy to free what writers write that are slowed down most: a quarter of a
 /// victim is dead where space is short.
 const PACE_MIN: u64 = 4 * RATE_END as u64;
@@ -44,8 +46,9 @@ impl Cube {
             return state.collecting > 0;
         }
         // Where there is a pace, more of them would only wait for it together, on threads that others need.
-        let is_paced = self.collector.pace.rate() > 0;
-        let jobs_max = if is_paced { 1 } else { self.options.background_threads };
+        let paced = self.collector.pace.rate() > 0;
+        let jobs_max =
+            if space.debt() > DEBT_FOR_ALL && !paced { self.options.background_threads } else { 1 };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for; while nothing is written, only as long as somebody surely does.
         let leaves = space.removing > space.stock && (demand == Demand::Busy || self.is_removing());
