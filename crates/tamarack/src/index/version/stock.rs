@@ -271,12 +271,18 @@ mod tests {
         assert!(!doom(&disk, &files, 6, BYTES) && !files.release_stock(), "none is kept any more");
     }
 
-    #[test]
-    fn the_largest_that_fits_is_taken() {
+    /// The same with segments of 300, 200 and 100 bytes.
+    fn stocked_with_small_ones() -> (SimDisk, Arc<Files>) {
         let disk = disk();
         let (files, _) = stocked(disk.env().fs);
         files.keep_stock(1..=BYTES);
         assert!([(3, 300), (4, 200), (5, 100)].into_iter().all(|(id, bytes)| doom(&disk, &files, id, bytes)));
+        (disk, files)
+    }
+
+    #[test]
+    fn the_largest_that_fits_is_taken() {
+        let (_disk, files) = stocked_with_small_ones();
         let recycle = |id, bytes_max| {
             files.recycle(FileName::Segment(SegmentId(id)), bytes_max).map(|(_, bytes)| bytes)
         };
@@ -286,10 +292,7 @@ mod tests {
 
     #[test]
     fn what_has_more_than_the_limit_is_removed_and_stays_out() {
-        let disk = disk();
-        let (files, _) = stocked(disk.env().fs);
-        files.keep_stock(1..=BYTES);
-        assert!([(3, 300), (4, 200), (5, 100)].into_iter().all(|(id, bytes)| doom(&disk, &files, id, bytes)));
+        let (disk, files) = stocked_with_small_ones();
         assert!(!files.limit_stock(BYTES + 600), "that is what there is");
         // The smallest that suffices; the largest where none does, then again the smallest that suffices.
         for (bytes_max, left) in [(BYTES + 450, BYTES + 400), (450, 400), (299, 100)] {
