@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().ok_or("which directory? device DIRECTORY [GIB]")?;
     let gib: u64 = arguments.next().map_or(Ok(2), |gib| gib.parse())?;
-    let bytes = gib.checked_mul(1 << 30).filter(|bytes| *bytes > 0).ok_or("between 1 GiB and what the disk has")?;
+    let bytes =
+        gib.checked_mul(1 << 30).filter(|bytes| *bytes > 0).ok_or("between 1 GiB and what the disk has")?;
     let path = Path::new(&directory).join("device.tmp");
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     let measured = measure(&file, bytes);

@@ -30,6 +30,7 @@ fn amounts(stats: &Stats) -> Value {
         "live_value_bytes": stats.live_value_bytes, "dead_value_bytes": stats.dead_value_bytes,
         "space_amplification": stats.space_amplification, "memtable_bytes": stats.memtable_bytes,
         "immutable_memtables": stats.immutable_memtables, "table_memory_bytes": stats.table_memory_bytes,
+        "unfiltered_tables": stats.unfiltered_tables,
         "open_tables": stats.open_tables, "last_sequence": stats.last_sequence,
         "worst_case_reads": stats.worst_case_reads,
     })

@@ -32,6 +32,7 @@ const SETTINGS: &[(&str, Setter)] = &[
         number(value).map(|number| options.gc_bytes_per_second = number)
     }),
     ("value_runs_max", |options, value| number(value).map(|number| options.value_runs_max = number)),
+    ("memory_max", |options, value| number(value).map(|number| options.memory_max = Some(number))),
     ("reserved_bytes", |options, value| number(value).map(|number| options.reserved_bytes = Some(number))),
     ("log_mode", |options, value| {
         let modes = [("auto", LogMode::Auto), ("mapped", LogMode::Mapped), ("plain", LogMode::Plain)];
@@ -111,6 +112,7 @@ mod tests {
         ("gc", "tail", "gc: Tail"),
         ("gc_bytes_per_second", "77", "gc_bytes_per_second: 77"),
         ("value_runs_max", "3", "value_runs_max: 3"),
+        ("memory_max", "67108864", "memory_max: Some(67108864)"),
         ("reserved_bytes", "0", "reserved_bytes: Some(0)"),
         ("log_mode", "plain", "log_mode: Plain"),
         ("inline_value_max", "99", "inline_value_max: 99"),

@@ -138,6 +138,7 @@ fn set_by_tamarack(chosen: &mut Chosen, name: &str, value: &Bound<'_, PyAny>) ->
         "log_mode" => options.log_mode = one_of(name, value, LOG_MODES)?,
         "value_codec" => options.value_codec = one_of(name, value, CODECS)?,
         "block_codec" => options.block_codec = one_of(name, value, CODECS)?,
+        "memory_max" => options.memory_max = Some(value.extract()?),
         "reserved_bytes" => options.reserved_bytes = Some(value.extract()?),
         "listener" => options.listener = Some(Arc::new(listener(value)?)),
     );

@@ -18,7 +18,7 @@ README = (PACKAGE / "README.md").read_text()
 #: For each option a value that is not its default, and what ``options()`` then tells.
 OPTIONS = {
     "create_if_missing": (True, True), "error_if_exists": (True, True), "paranoid_checks": (True, True),
-    "memtable_bytes": (65537, 65537), "memtables_max": (9, 9), "segment_bytes_max": (8192, 8192),
+    "memory_max": (1 << 26, 1 << 26), "memtable_bytes": (65537, 65537), "memtables_max": (9, 9), "segment_bytes_max": (8192, 8192),
     "recovery_log_max": (1 << 28, 1 << 28), "max_space_amplification": (2.5, 2.5), "gc": ("tail", "tail"),
     "gc_bytes_per_second": (77, 77), "value_runs_max": (3, 3), "reserved_bytes": (0, 0), "log_mode": ("plain", "plain"),
     "inline_value_max": (99, 99), "value_codec": ("zstd", "zstd"), "block_codec": ("none", "none"),

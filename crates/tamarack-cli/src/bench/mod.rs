@@ -77,6 +77,10 @@ pub struct Bench {
     #[arg(long, conflicts_with = "db")]
     keep: bool,
 
+    /// Budget of the store for all the memory that it takes, in MiB
+    #[arg(long, value_name = "MIB")]
+    memory_budget_mib: Option<u64>,
+
     /// Memory for cached blocks, in MiB
     #[arg(long, value_name = "MIB")]
     block_cache_mib: Option<usize>,
@@ -213,7 +217,8 @@ impl Bench {
     }
 
     fn options(&self) -> Options {
-        let mut options = Options::default();
+        let memory_max = self.memory_budget_mib.map(|mib| mib << 20);
+        let mut options = Options { memory_max, ..Options::default() };
         if let Some(mib) = self.block_cache_mib {
             options.block_cache_bytes = mib << 20;
         }

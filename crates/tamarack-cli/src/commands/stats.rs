@@ -257,6 +257,7 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         "value_reads": stats.value_reads, "value_read_bytes": stats.value_read_bytes,
         "index_block_reads": stats.index_block_reads, "data_block_reads": stats.data_block_reads,
         "open_tables": stats.open_tables, "table_memory_bytes": stats.table_memory_bytes,
+        "unfiltered_tables": stats.unfiltered_tables,
         "running_jobs": stats.running_jobs,
         "syncs": stats.syncs, "stalls": stats.stalls, "stall_seconds": stats.stall_seconds,
         "worst_case_reads": stats.worst_case_reads, "warnings": stats.warnings, "levels": levels, "segments": segments,

@@ -85,6 +85,7 @@ class DB:
         comparator_name: bytes | str | None = None,
         read_only: bool | None = None,
         durability: Literal["process", "machine"] = "process",
+        memory_max: int | None = None,
         memtable_bytes: int | None = None,
         memtables_max: int | None = None,
         segment_bytes_max: int | None = None,

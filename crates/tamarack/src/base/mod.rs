@@ -15,6 +15,7 @@ pub mod input;
 pub mod keys;
 pub mod limits;
 pub mod listener;
+pub mod memory;
 pub mod names;
 pub mod options;
 pub mod pointer;

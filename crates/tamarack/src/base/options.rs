@@ -5,6 +5,7 @@ use super::comparator::{Bytewise, Comparator};
 use super::error::{Error, Result};
 use super::limits::{INLINE_VALUE_BYTES_MAX, SEGMENT_BYTES_RANGE};
 use super::listener::EventListener;
+use super::memory::{MEMORY_BYTES_MIN, MEMORY_BYTES_PER_THREAD};
 use super::sync::Arc;
 
 /// How the active segment of the log is written.
@@ -53,6 +54,16 @@ pub struct Options {
     pub paranoid_checks: bool,
     /// The order of keys. Its name is stored; opening with another name fails. Default: [`Bytewise`].
     pub comparator: Arc<dyn Comparator>,
+    /// Bytes of memory for all that the engine holds: memtables, blocks, filters, relocation tables, what scans read ahead,
+    /// what background jobs work on; at least 16 MiB, and 8 MiB for each of
+    /// [`background_threads`](Self::background_threads). Each has a share of it, to which the options below are lowered that
+    /// ask for more; tables whose filter does not fit are searched without
+    /// ([`Stats::unfiltered_tables`](crate::Stats::unfiltered_tables)), scans read less ahead, values are sorted fewer at a
+    /// time. Not in it are what an operation itself takes and returns, half a megabyte for each iterator, and the memtables
+    /// that it began with while it is there; some kilobytes for each open file, stacks of threads, and the kernel's pages of
+    /// files, those of mapped segments included. Default: `None`, what the other options come to, and as much as
+    /// filters and scans need.
+    pub memory_max: Option<u64>,
     /// Bytes of a memtable, 4 KiB to 8 GiB. A larger one means fewer flushes and compactions, and more memory:
     /// up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.
     pub memtable_bytes: usize,
@@ -129,6 +140,7 @@ impl Default for Options {
             read_only: false,
             paranoid_checks: false,
             comparator: Arc::new(Bytewise),
+            memory_max: None,
             memtable_bytes: 32 << 20,
             memtables_max: 4,
             segment_bytes_max: 32 << 20,
@@ -191,6 +203,14 @@ impl Options {
         within("open_files_max", self.open_files_max as u64, 16..=1 << 20)?;
         within("background_threads", self.background_threads as u64, 1..=256)?;
         within("length of the comparator's name", self.comparator.name().len() as u64, 1..=255)?;
+        if let Some(memory_max) = self.memory_max {
+            let threads = self.background_threads as u64;
+            within(
+                "memory_max",
+                memory_max,
+                MEMORY_BYTES_MIN.max(threads * MEMORY_BYTES_PER_THREAD)..=u64::MAX,
+            )?;
+        }
         if self.read_only && self.error_if_exists {
             return Err(Error::invalid_argument(
                 "options read_only and error_if_exists exclude each other: a read-only database must exist",

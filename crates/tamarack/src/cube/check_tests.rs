@@ -14,16 +14,15 @@ use crate::cube::Cube;
 use crate::cube::open::Shared;
 use crate::env::pool::WorkerPool;
 use crate::env::posix::posix_env;
-use crate::index::cache::BlockCache;
 use crate::index::manifest;
 use crate::index::repair::{files_in, put_in_force};
 use crate::index::version::{TableMeta, VersionEdit};
 
 fn open(directory: &Path) -> Arc<Cube> {
     let env = posix_env();
-    let options = Options { segment_bytes_max: 64 << 10, gc: GcPolicy::Off, ..Options::default() };
+    let mut options = Options { segment_bytes_max: 64 << 10, gc: GcPolicy::Off, ..Options::default() };
     let workers = WorkerPool::new(&env, "test", 2).expect("threads can be started");
-    let shared = Shared { workers, blocks: Arc::new(BlockCache::new(1 << 20)) };
+    let shared = Shared::new(workers, &mut options);
     Cube::open(env, directory, options, shared).expect("a whole manifest").0
 }
 

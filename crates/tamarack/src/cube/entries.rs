@@ -46,9 +46,9 @@ impl Entries<'_> {
         self.slots.len()
     }
 
-    /// Bytes of their values, as stored.
-    pub fn value_bytes(&self) -> u64 {
-        *self.value_bytes
+    /// Bytes of memory that they take once their values are read.
+    pub fn memory_bytes(&self) -> u64 {
+        *self.value_bytes + (self.bytes.len() + size_of_val(&self.slots[..])) as u64
     }
 
     /// Adds the entry that an internal key of `key` and `trailer` has by `payload`; `false` for a deletion, which is none.

@@ -15,6 +15,7 @@ use super::readers::HeldState;
 use super::visible::VisibleCursor;
 use super::window::{Shown, Source, Window};
 use crate::base::error::{Error, Result};
+use crate::base::memory::Taken;
 use crate::base::sync::Arc;
 
 /// Steps in one direction before values are read ahead.
@@ -23,10 +24,14 @@ const STEPS_BEFORE_AHEAD: u32 = 2;
 const WINDOW_ENTRIES_FEW: usize = 64;
 /// Entries of the largest window of one that asks for most: what small values are bounded by.
 const WINDOW_ENTRIES_MAX: usize = 16 * 1024;
-/// Bytes of values that a window may hold: the entry that goes beyond ends it.
+/// Bytes of keys and values that a window may hold: the entry that goes beyond ends it ...
 const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
+/// ... and those that it may hold however little memory there is.
+const WINDOW_BYTES_MIN: u64 = 64 * 1024;
 /// Windows that are read while the caller is busy with the one before them: while one is waited for, another is under way.
 const WINDOWS_AHEAD: usize = 2;
+/// What is read at a time, in windows: the present one, those ahead, and about as much as one in buffers between them.
+const WINDOWS_HELD: u64 = WINDOWS_AHEAD as u64 + 2;
 
 /// The direction of the present window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub struct CubeIter {
     direction: Direction,
     beyond: Beyond,
     window_entries: usize,
+    /// The memory for the values of more than a few entries, once there are any.
+    memory: Option<Taken>,
     steps: u32,
     /// Calls of `value` in this window.
     asked: usize,
@@ -79,6 +86,7 @@ impl CubeIter {
             direction: Direction::Forward,
             beyond: Beyond::Nothing,
             window_entries: 1,
+            memory: None,
             steps: 0,
             asked: 0,
             spare_windows: Vec::new(),
@@ -226,6 +234,7 @@ impl CubeIter {
 
     /// Has the values of this window and the next ones read.
     fn read_ahead(&mut self) {
+        let bytes_max = self.window_bytes_max();
         while self.ahead.len() < WINDOWS_AHEAD && matches!(self.beyond, Beyond::Unknown) {
             let mut window = self.spare_windows.pop().unwrap_or_default();
             self.fill(&mut window);
@@ -238,18 +247,29 @@ impl CubeIter {
         let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
         for window in std::iter::once(&mut self.window).chain(&mut self.ahead) {
             // Values too large for the budget are read one by one, when they are asked for.
-            if !window.is_begun() && window.value_bytes() <= 2 * WINDOW_BYTES_MAX {
+            if !window.is_begun() && window.value_bytes() <= 2 * bytes_max {
                 window.begin(0, &source, &mut self.spare_buffers, true);
             }
         }
     }
 
+    /// Bytes of keys and values that a window may hold.
+    fn window_bytes_max(&mut self) -> u64 {
+        if self.window_entries == 1 {
+            return WINDOW_BYTES_MIN;
+        }
+        let scans = &self.cube.memory.scans;
+        let memory = self.memory.get_or_insert_with(|| scans.take_up_to(WINDOWS_HELD * WINDOW_BYTES_MAX));
+        (memory.bytes() / WINDOWS_HELD).max(WINDOW_BYTES_MIN)
+    }
+
     /// Reads the next entries into `window`, which is empty.
     fn fill(&mut self, window: &mut Window) {
+        let bytes_max = self.window_bytes_max();
         let mut out = window.entries();
         while matches!(self.beyond, Beyond::Unknown)
             && out.len() < self.window_entries
-            && out.value_bytes() < WINDOW_BYTES_MAX
+            && out.memory_bytes() < bytes_max
         {
             let added = match self.direction {
                 Direction::Forward => self.cursor.next_entry(&mut out),

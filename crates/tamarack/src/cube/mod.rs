@@ -42,6 +42,7 @@ use std::sync::Weak;
 use crate::base::error::{Error, Result};
 use crate::base::ids::CubeId;
 use crate::base::keys::KeyOrder;
+use crate::base::memory::Memory;
 use crate::base::options::Options;
 use crate::base::recovery::RecoveryReport;
 use crate::base::sync::{Arc, AtomicU64, Mutex};
@@ -96,6 +97,7 @@ pub struct Cube {
     removal: Removal,
     workers: Arc<WorkerPool>,
     blocks: Arc<BlockCache>,
+    memory: Arc<Memory>,
     /// Threads for reads that are done together, started by the first of them.
     read_workers: Mutex<Option<Arc<WorkerPool>>>,
     counters: Counters,

@@ -18,6 +18,7 @@ use super::{Counters, Cube};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, LogPosition};
 use crate::base::keys::KeyOrder;
+use crate::base::memory::Memory;
 use crate::base::names::FileName;
 use crate::base::options::Options;
 use crate::base::swap::ArcSwapOption;
@@ -43,6 +44,17 @@ pub struct Shared {
     pub workers: Arc<WorkerPool>,
     /// Index blocks in memory.
     pub blocks: Arc<BlockCache>,
+    /// The shares of the rest of the memory.
+    pub memory: Arc<Memory>,
+}
+
+impl Shared {
+    /// Divides the memory that `options` allow, and lowers those that ask for more than their share.
+    pub fn new(workers: Arc<WorkerPool>, options: &mut Options) -> Self {
+        let memory = Arc::new(Memory::divide(options));
+        let blocks = Arc::new(BlockCache::new(options.block_cache_bytes as u64));
+        Self { workers, blocks, memory }
+    }
 }
 
 /// How much of the limit on open files goes to segments; tables get the rest.
@@ -157,6 +169,7 @@ impl Cube {
             readers: Arc::default(),
             workers: shared.workers,
             blocks: shared.blocks,
+            memory: shared.memory,
             read_workers: Mutex::new(None),
             counters: Counters::default(),
             env,
@@ -319,6 +332,7 @@ fn open_index(
     table.block_bytes = options.block_bytes;
     table.codec = options.block_codec;
     table.filter_bits_per_key = options.filter_bits_per_key;
+    table.read_ahead_max = shared.memory.table_read_bytes;
     let index_options = IndexOptions {
         table,
         compaction: CompactionOptions {
@@ -330,6 +344,7 @@ fn open_index(
         manifest_bytes_max: MANIFEST_BYTES_MAX.min(options.memtable_bytes as u64),
         open_tables_max: options.open_files_max - options.open_files_max / SEGMENT_FILES_SHARE,
         blocks: Arc::clone(&shared.blocks),
+        filters: Arc::clone(&shared.memory.filters),
     };
     let index = if exists {
         let health = Arc::clone(&observer.health);

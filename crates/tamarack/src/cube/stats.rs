@@ -181,6 +181,9 @@ pub struct Stats {
     pub open_tables: u64,
     /// Bytes of memory that open tables hold: top indexes and filters.
     pub table_memory_bytes: u64,
+    /// Tables among them that are searched without their filter, because [`Options::memory_max`](crate::Options) left no room
+    /// for it: keys that are not in them cost reads.
+    pub unfiltered_tables: u64,
     /// Background jobs under way, or waiting for a thread: sealing, flushing, compacting, collecting, sorting.
     pub running_jobs: u64,
     /// Device syncs of the log.
@@ -337,6 +340,7 @@ impl Cube {
         stats.value_reads = self.reader.counters().reads.load(Ordering::Relaxed);
         stats.value_read_bytes = self.reader.counters().bytes.load(Ordering::Relaxed);
         stats.open_tables = self.index.tables().open_tables() as u64;
+        stats.unfiltered_tables = self.index.tables().unfiltered_tables() as u64;
         stats.table_memory_bytes = self.index.tables().resident_bytes() as u64;
         stats.syncs = self.durability.syncs();
         stats.running_jobs = self.maintenance.running_jobs();

@@ -25,7 +25,6 @@ use crate::cube::stats::Stats;
 use crate::env::pool::WorkerPool;
 use crate::env::posix::posix_env;
 use crate::env::{DirLock, Env, LockMode};
-use crate::index::cache::BlockCache;
 use crate::index::manifest::leveldb;
 
 pub use iter::{Entries, Iter};
@@ -149,13 +148,12 @@ impl Db {
     /// # Errors
     /// As for [`open`](Self::open).
     #[doc(hidden)]
-    pub fn open_with_env(path: impl AsRef<Path>, options: Options, env: &Env) -> Result<Self> {
+    pub fn open_with_env(path: impl AsRef<Path>, mut options: Options, env: &Env) -> Result<Self> {
         options.check()?;
         let path = path.as_ref();
         let workers = WorkerPool::new(env, "tamarack", options.background_threads + LOG_THREADS)
             .map_err(|error| Error::io("start threads for", path, error))?;
-        let blocks = Arc::new(BlockCache::new(options.block_cache_bytes as u64));
-        let shared = Shared { workers: Arc::clone(&workers), blocks };
+        let shared = Shared::new(Arc::clone(&workers), &mut options);
         let opened = Cube::open(env.clone(), path, options, shared);
         let (cube, lock) = opened.inspect_err(|_| workers.shutdown())?;
         Ok(Self { inner: Arc::new(Inner { cube, workers, _lock: lock }) })

@@ -13,6 +13,7 @@ use super::table::reader::{BlockUse, TableReader};
 use crate::base::cache::{Cache, Weighter};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, TableId};
+use crate::base::memory::Allotment;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 use crate::env::Fs;
 
@@ -123,6 +124,7 @@ pub struct TableCache {
     path_of: Box<dyn Fn(TableId) -> PathBuf + Send + Sync>,
     options: TableOptions,
     blocks: Arc<BlockCache>,
+    filters: Arc<Allotment>,
     tables: Cache<TableId, Arc<TableReader>>,
 }
 
@@ -133,15 +135,18 @@ impl fmt::Debug for TableCache {
 }
 
 impl TableCache {
-    /// A cache of at most `open_tables_max` tables, which lie where `path_of` says.
+    /// A cache of at most `open_tables_max` tables, which lie where `path_of` says, and whose filters take their memory from
+    /// `filters`.
     pub fn new(
         fs: Arc<dyn Fs>,
         path_of: impl Fn(TableId) -> PathBuf + Send + Sync + 'static,
         options: TableOptions,
         blocks: Arc<BlockCache>,
+        filters: Arc<Allotment>,
         open_tables_max: usize,
     ) -> Self {
-        Self { fs, path_of: Box::new(path_of), options, blocks, tables: Cache::new(open_tables_max.max(1)) }
+        let tables = Cache::new(open_tables_max.max(1));
+        Self { fs, path_of: Box::new(path_of), options, blocks, filters, tables }
     }
 
     /// The open table `id`; opens it on a miss.
@@ -159,6 +164,11 @@ impl TableCache {
         self.tables.len()
     }
 
+    /// How many of them were opened without their filter, because there was no memory for it.
+    pub fn unfiltered_tables(&self) -> usize {
+        self.tables.iter().filter(|(_, table)| table.is_unfiltered()).count()
+    }
+
     /// Bytes of memory that its tables take outside the block cache.
     pub fn resident_bytes(&self) -> usize {
         self.tables.iter().map(|(_, table)| table.resident_bytes()).sum()
@@ -167,7 +177,8 @@ impl TableCache {
     fn open(&self, id: TableId) -> Result<Arc<TableReader>> {
         let path = (self.path_of)(id);
         let file = self.fs.open_read(&path).map_err(|error| Error::io("open", &path, error))?;
-        let table = TableReader::open(file, path, id, &self.options, Arc::clone(&self.blocks))?;
+        let blocks = Arc::clone(&self.blocks);
+        let table = TableReader::open(file, path, id, &self.options, blocks, &self.filters)?;
         Ok(Arc::new(table))
     }
 }

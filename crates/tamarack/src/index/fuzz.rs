@@ -22,6 +22,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, Sequence, TableId};
 use crate::base::input::Input;
 use crate::base::keys::{self, EntryKind, KeyOrder};
+use crate::base::memory::Allotment;
 use crate::base::names::FileName;
 use crate::base::sync::Arc;
 use crate::env::Env;
@@ -219,7 +220,8 @@ pub fn table(env: &Env, data: &[u8]) -> Result<()> {
     file.write_at(&bytes, 0).map_err(io)?;
     let options = TableOptions::new(CUBE, order(), 24);
     let cache = Arc::new(BlockCache::new(0));
-    let table = Arc::new(TableReader::open(file, path.clone(), TABLE, &options, cache)?);
+    let filters = Allotment::unlimited();
+    let table = Arc::new(TableReader::open(file, path.clone(), TABLE, &options, cache, &filters)?);
     for key in [&b""[..], b"key0009", b"key0064", b"\xff"] {
         let _found = table.get(key, Sequence::MAX, true);
         let _size = table.approximate_offset(&keys::seek_key(key, Sequence::MAX));

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::CubeId;
+use crate::base::memory::Allotment;
 use crate::base::names::FileName;
 use crate::base::swap::{ArcSwap, ArcSwapOption};
 use crate::base::sync::{Arc, Mutex};
@@ -37,6 +38,8 @@ pub struct IndexOptions {
     pub open_tables_max: usize,
     /// The cache of table blocks, which cubes may share.
     pub blocks: Arc<BlockCache>,
+    /// The memory for filters of open tables.
+    pub filters: Arc<Allotment>,
 }
 
 /// The index of one cube; see the [module](self).
@@ -106,6 +109,7 @@ impl Unopened {
             move |id| FileName::Table(id).path(&directory),
             options.table.clone(),
             blocks,
+            options.filters.clone(),
             options.open_tables_max,
         ));
         self.tables.store(Some(tables.clone()));

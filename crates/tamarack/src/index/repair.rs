@@ -13,6 +13,7 @@ use crate::base::ids::{CubeId, SegmentId, Sequence, TableId};
 use crate::base::keys::{
     EntryKind, KeyOrder, put_internal_key, split_internal_key, trailer_kind, trailer_sequence,
 };
+use crate::base::memory::Allotment;
 use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::SegmentReference;
@@ -99,7 +100,8 @@ impl Workshop {
         let (old, new) = (directory.to_path_buf(), scratch.to_path_buf());
         let path_of = move |id| FileName::Table(id).path(if id < next { &old } else { &new });
         let blocks = Arc::new(BlockCache::new(0));
-        let cache = TableCache::new(Arc::clone(fs), path_of, options.clone(), blocks, open_tables_max);
+        let (shared_fs, filters) = (Arc::clone(fs), Allotment::unlimited());
+        let cache = TableCache::new(shared_fs, path_of, options.clone(), blocks, filters, open_tables_max);
         let files = files_in(fs, scratch);
         let destination = Destination::new(Arc::clone(&files), options.clone(), next);
         let directory = directory.to_path_buf();

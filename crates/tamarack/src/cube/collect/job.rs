@@ -24,10 +24,6 @@ use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::{SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
 
-/// Bytes of small records, of keys and bookkeeping that a collection holds at a time. Survivors are sorted by key within
-/// what fits.
-const BATCH_BYTES_MAX: usize = 16 << 20;
-
 /// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
 const KEPT_BYTES_MAX: u64 = 4096;
 
@@ -123,7 +119,7 @@ impl Cube {
         output_bytes_max: u64,
     ) -> std::result::Result<Prepared, (SegmentId, Error)> {
         let mut prepared = Prepared::default();
-        let mut output_bytes = 0;
+        let (mut output_bytes, mut noted_bytes) = (0, 0);
         for entry in collection.victims() {
             let id = entry.meta.id;
             self.check_not_cancelled().map_err(|error| (id, error))?;
@@ -134,7 +130,9 @@ impl Cube {
                 continue;
             }
             output_bytes += victim.survivor_bytes_max();
-            if !prepared.victims.is_empty() && output_bytes > output_bytes_max {
+            noted_bytes += size_of_val(&victim.referenced[..]) as u64;
+            let is_too_much = output_bytes > output_bytes_max || noted_bytes > self.memory.batch_bytes;
+            if !prepared.victims.is_empty() && is_too_much {
                 break;
             }
             prepared.victims.push(victim);
@@ -316,16 +314,15 @@ struct Copier<'a, 'cube> {
 impl Copier<'_, '_> {
     fn run(&mut self, output: &mut ColdWriter<'_>) -> Result<()> {
         let mut batch = Batch::default();
+        // Survivors are sorted by key within what fits.
+        let bytes_max = self.cube.memory.batch_bytes as usize;
         for (number, victim) in self.victims.iter().enumerate() {
             let mut from = 0;
             while from < victim.referenced.len() {
                 self.cube.check_not_cancelled()?;
-                from =
-                    Cube::add_referenced((number, victim), from, &mut batch, BATCH_BYTES_MAX, KEPT_BYTES_MAX)
-                        .inspect_err(|error| {
-                            self.cube.quarantine(self.progress.job(), error, victim.meta.id)
-                        })?;
-                if batch.memory_bytes() >= BATCH_BYTES_MAX {
+                from = Cube::add_referenced((number, victim), from, &mut batch, bytes_max, KEPT_BYTES_MAX)
+                    .inspect_err(|error| self.cube.quarantine(self.progress.job(), error, victim.meta.id))?;
+                if batch.memory_bytes() >= bytes_max {
                     self.copy(&mut batch, output)?;
                 }
             }

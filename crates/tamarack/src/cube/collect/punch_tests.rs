@@ -16,7 +16,6 @@ use crate::base::options::{GcPolicy, Options, WriteOptions};
 use crate::base::sync::Arc;
 use crate::env::pool::WorkerPool;
 use crate::env::posix::posix_env;
-use crate::index::cache::BlockCache;
 use crate::index::version::VersionEdit;
 
 static VALUE: [u8; 40_000] = [7; 40_000];
@@ -24,9 +23,9 @@ static VALUE: [u8; 40_000] = [7; 40_000];
 /// A cube of four values, all in tables, each in a segment of its own, the first of them in segment 1.
 fn cube(directory: &Path) -> Arc<Cube> {
     let env = posix_env();
-    let options = Options { segment_bytes_max: 64 << 10, gc: GcPolicy::Off, ..Options::default() };
+    let mut options = Options { segment_bytes_max: 64 << 10, gc: GcPolicy::Off, ..Options::default() };
     let workers = WorkerPool::new(&env, "test", 3).expect("threads can be started");
-    let shared = Shared { workers, blocks: Arc::new(BlockCache::new(1 << 20)) };
+    let shared = Shared::new(workers, &mut options);
     let (cube, _lock) = Cube::open(env, directory, options, shared).expect("an empty directory");
     for key in [b"a", b"b", b"c", b"d"] {
         let put = Operation::Put { key, value: &VALUE };

@@ -13,9 +13,6 @@ use crate::base::pointer::POINTER_BYTES;
 use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 
-/// Bytes that a cursor reads at a time, once it has read in sequence for long.
-const WINDOW_MAX: u64 = 256 * 1024;
-
 /// A position among the entries of a table. It keeps the table open.
 #[derive(Debug)]
 pub struct TableCursor {
@@ -54,7 +51,7 @@ impl TableCursor {
             || IndexSlot { block: Arc::clone(table.top()), offset: table.footer().top_index.offset, slot: 0 };
         Self {
             fill_cache,
-            ahead: ReadAhead::new(WINDOW_MAX),
+            ahead: ReadAhead::new(table.read_ahead_max()),
             top: top(),
             leaf: top(),
             data: None,

@@ -20,7 +20,7 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Line([u64; FILTER_LINE_BYTES / 8]);
 
 /// A filter in memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Filter {
     lines: Box<[Line]>,
     probes: u32,

@@ -37,6 +37,7 @@ use crate::base::checksum::{FileKind, Seed};
 use crate::base::codec::Codec;
 use crate::base::ids::{CubeId, TableId};
 use crate::base::keys::KeyOrder;
+use crate::base::memory::TABLE_READ_BYTES_MAX;
 
 /// Largest `block_bytes`.
 pub const BLOCK_BYTES_MAX: usize = 1 << 20;
@@ -58,6 +59,8 @@ pub struct TableOptions {
     pub filter_bits_per_key: u32,
     /// Bytes that a value's record in the log takes besides its key and its stored value.
     pub record_overhead: u64,
+    /// Bytes that a cursor reads at a time, at most: once it has read in sequence for long.
+    pub read_ahead_max: u64,
 }
 
 impl TableOptions {
@@ -71,6 +74,7 @@ impl TableOptions {
             codec: Codec::None,
             filter_bits_per_key: 10,
             record_overhead,
+            read_ahead_max: TABLE_READ_BYTES_MAX,
         }
     }
 

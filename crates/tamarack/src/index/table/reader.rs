@@ -2,6 +2,7 @@
 //! threads; all state but the block cache is fixed when the table is opened. The top of the index and the filter
 //! stay in memory, so that a lookup reads at most one index partition and one data block.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use super::{TableOptions, hash_user_key};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{Sequence, TableId};
 use crate::base::keys::{self, EntryKind, KeyOrder};
+use crate::base::memory::{Allotment, Taken};
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
 use crate::env::{Access, File};
@@ -85,6 +87,22 @@ pub enum BlockUse {
     Data,
 }
 
+/// The filter of an open table.
+#[derive(Debug)]
+enum LoadedFilter {
+    /// It has none, or none that the order of its keys can use.
+    None,
+    /// There was no memory for it: the table is searched as if it had none.
+    LeftOut,
+    /// In memory that was taken for it.
+    Present { filter: Filter, _memory: Taken },
+}
+
+fn read_filter(source: &BlockSource, handle: BlockHandle) -> Result<Filter> {
+    Filter::decode(&source.read(handle)?)
+        .ok_or_else(|| source.corruption(handle.offset, "a filter", "bytes that encode none"))
+}
+
 /// An open table.
 #[derive(Debug)]
 pub struct TableReader {
@@ -94,13 +112,13 @@ pub struct TableReader {
     footer: Footer,
     properties: Properties,
     top: Arc<Block>,
-    filter: Option<Filter>,
+    filter: LoadedFilter,
     hashes_keys: bool,
     cache: Arc<BlockCache>,
 }
 
 impl TableReader {
-    /// Opens table `id` in `file`, which lies at `path`.
+    /// Opens table `id` in `file`, which lies at `path`; with its filter, if `filters` has the memory.
     ///
     /// # Errors
     /// Corruption if footer, properties, filter or the top of the index are damaged; `Unsupported` for another
@@ -111,6 +129,7 @@ impl TableReader {
         id: TableId,
         options: &TableOptions,
         cache: Arc<BlockCache>,
+        filters: &Arc<Allotment>,
     ) -> Result<Self> {
         let (source, footer) = BlockSource::open(file, path, options.seed(id))?;
         // Advice changes no result: a file system that takes none reads ahead more than it should.
@@ -130,12 +149,11 @@ impl TableReader {
             .map_err(|damage| source.damaged(footer.top_index.offset, damage))?;
         let hashes_keys = options.hashes_keys();
         let filter = if footer.filter == BlockHandle::default() || !hashes_keys {
-            None
+            LoadedFilter::None
+        } else if let Some(memory) = filters.take(footer.filter.stored_len.into()) {
+            LoadedFilter::Present { filter: read_filter(&source, footer.filter)?, _memory: memory }
         } else {
-            let filter = Filter::decode(&source.read(footer.filter)?);
-            Some(filter.ok_or_else(|| {
-                source.corruption(footer.filter.offset, "a filter", "bytes that encode none")
-            })?)
+            LoadedFilter::LeftOut
         };
         let options = options.clone();
         Ok(Self { source, id, options, footer, properties, top: Arc::new(top), filter, hashes_keys, cache })
@@ -158,12 +176,17 @@ impl TableReader {
 
     /// Whether it may have a user key of this [`hash`](Self::hash). "No" is certain.
     pub fn may_contain(&self, hash: u64) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+        self.filter().is_none_or(|filter| filter.may_contain(hash))
     }
 
     /// Whether it has a filter, so that looking for a key that it does not have costs next to nothing.
     pub fn has_filter(&self) -> bool {
-        self.filter.is_some()
+        self.filter().is_some()
+    }
+
+    /// Whether it was opened without its filter, because there was no memory for it.
+    pub fn is_unfiltered(&self) -> bool {
+        matches!(self.filter, LoadedFilter::LeftOut)
     }
 
     /// A cursor over all entries. With `fill_cache` its blocks stay in the cache; without, they do not, and it reads
@@ -210,9 +233,14 @@ impl TableReader {
 
     /// Bytes of memory that the open table takes outside the block cache.
     pub fn resident_bytes(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, Filter::memory_bytes);
+        let filter = self.filter().map_or(0, Filter::memory_bytes);
         let keys = self.properties.smallest.len() + self.properties.largest.len();
         size_of::<Self>() + self.top.memory_bytes() + filter + keys
+    }
+
+    /// Bytes that a cursor reads at a time, at most.
+    pub(super) fn read_ahead_max(&self) -> u64 {
+        self.options.read_ahead_max
     }
 
     pub(super) fn order(&self) -> &KeyOrder {
@@ -227,8 +255,17 @@ impl TableReader {
         &self.footer
     }
 
+    /// The filter, if it is in memory.
     pub(super) fn filter(&self) -> Option<&Filter> {
-        self.filter.as_ref()
+        if let LoadedFilter::Present { filter, .. } = &self.filter { Some(filter) } else { None }
+    }
+
+    /// The filter, from the file if there was no memory for it.
+    pub(super) fn whole_filter(&self) -> Result<Option<Cow<'_, Filter>>> {
+        if self.is_unfiltered() {
+            return read_filter(&self.source, self.footer.filter).map(|filter| Some(Cow::Owned(filter)));
+        }
+        Ok(self.filter().map(Cow::Borrowed))
     }
 
     /// The top of the index.

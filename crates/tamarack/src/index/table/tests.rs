@@ -18,6 +18,7 @@ use crate::base::comparator::{Bytewise, Comparator};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::ids::{CubeId, SegmentId, Sequence, TableId};
 use crate::base::keys::{EntryKind, KeyOrder, put_internal_key, seek_key, split_internal_key, trailer_kind};
+use crate::base::memory::Allotment;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
 use crate::index::cache::{BlockCache, TableCache};
@@ -56,7 +57,8 @@ pub fn build(entries: &[Entry], options: &TableOptions) -> Result<(TableSummary,
 
 pub fn open(file: Arc<MemoryFile>, options: &TableOptions, cache_bytes: u64) -> Result<Arc<TableReader>> {
     let cache = Arc::new(BlockCache::new(cache_bytes));
-    TableReader::open(file, PathBuf::from("000007.table"), ID, options, cache).map(Arc::new)
+    TableReader::open(file, PathBuf::from("000007.table"), ID, options, cache, &Allotment::unlimited())
+        .map(Arc::new)
 }
 
 /// `count` user keys with one to three versions each, of all kinds.
@@ -299,7 +301,14 @@ fn a_cold_lookup_reads_two_blocks_and_a_filtered_one_none() -> Result<()> {
     let options = TableOptions { block_bytes: 128, filter_bits_per_key: 20, ..options() };
     let (_, file) = build(&entries(1200), &options)?;
     let cache = Arc::new(BlockCache::new(1 << 20));
-    let table = TableReader::open(file.clone(), PathBuf::new(), ID, &options, Arc::clone(&cache))?;
+    let table = TableReader::open(
+        file.clone(),
+        PathBuf::new(),
+        ID,
+        &options,
+        Arc::clone(&cache),
+        &Allotment::unlimited(),
+    )?;
     let opened = file.reads();
     assert!(table.get(b"user000500", Sequence::MAX, true)?.is_some());
     assert_eq!(file.reads() - opened, 2);
@@ -314,13 +323,41 @@ fn a_cold_lookup_reads_two_blocks_and_a_filtered_one_none() -> Result<()> {
 }
 
 #[test]
+fn a_table_is_searched_without_the_filter_that_does_not_fit() -> Result<()> {
+    let (options, entries) = (TableOptions { block_bytes: 128, ..options() }, entries(1200));
+    let (_, file) = build(&entries, &options)?;
+    let open = |filters: &Arc<Allotment>| {
+        let cache = Arc::new(BlockCache::new(1 << 20));
+        TableReader::open(file.clone(), PathBuf::new(), ID, &options, cache, filters).map(Arc::new)
+    };
+    let (first, second) = (open(&Allotment::unlimited())?, open(&Allotment::new(1000))?);
+    assert_eq!([first.is_unfiltered(), second.is_unfiltered()], [false, true]);
+    assert!(second.resident_bytes() + 1000 < first.resident_bytes());
+    let opened = file.reads();
+    assert!(first.get(b"user000501", Sequence::MAX, true)?.is_none());
+    assert_eq!(file.reads(), opened, "the filter knows");
+    assert!(second.get(b"user000501", Sequence::MAX, true)?.is_none());
+    assert!(file.reads() > opened, "the blocks know");
+    assert_holds(&second, &entries, &options.order)?;
+    assert_eq!(second.verify()?.entries, first.verify()?.entries);
+    Ok(())
+}
+
+#[test]
 fn reads_that_fill_no_cache_leave_none_behind() -> Result<()> {
     let options = TableOptions { block_bytes: 128, ..options() };
     let (_, file) = build(&entries(1200), &options)?;
     for (capacity, fill_cache) in [(1 << 20, false), (0, true)] {
         let cache = Arc::new(BlockCache::new(capacity));
-        let table = TableReader::open(file.clone(), PathBuf::new(), ID, &options, Arc::clone(&cache))
-            .map(Arc::new)?;
+        let table = TableReader::open(
+            file.clone(),
+            PathBuf::new(),
+            ID,
+            &options,
+            Arc::clone(&cache),
+            &Allotment::unlimited(),
+        )
+        .map(Arc::new)?;
         assert!(table.get(b"user000500", Sequence::MAX, fill_cache)?.is_some());
         walk(&mut TableReader::cursor(&table, fill_cache))?;
         assert_eq!(cache.stats().bytes, 0);
@@ -358,7 +395,14 @@ fn open_tables_are_bounded_and_forgotten() -> Result<()> {
         builder.finish()?;
         fs.files.lock().insert(path_of(TableId(id)), file);
     }
-    let tables = TableCache::new(fs.clone(), path_of, options(), Arc::new(BlockCache::new(1 << 20)), 4);
+    let tables = TableCache::new(
+        fs.clone(),
+        path_of,
+        options(),
+        Arc::new(BlockCache::new(1 << 20)),
+        Allotment::unlimited(),
+        4,
+    );
     for id in (0..10).chain(0..10) {
         let table = tables.get(TableId(id))?;
         assert_eq!(table.get(b"key", Sequence::MAX, true)?.expect("present").sequence, Sequence(id));

@@ -2,7 +2,10 @@
 //! lie one behind the other without a gap, the order of the keys, that every lookup structure leads to every
 //! entry, and that counts and references are those of the entries.
 
+use std::borrow::Cow;
+
 use super::block::{Block, BlockPosition, Target};
+use super::filter::Filter;
 use super::format::{BlockHandle, Damage, Decoded, IndexEntry};
 use super::hash_user_key;
 use super::reader::TableReader;
@@ -32,6 +35,7 @@ const WINDOW_MAX: u64 = 256 * 1024;
 pub fn verify(table: &TableReader) -> Result<VerifyReport> {
     let mut check = Check {
         table,
+        filter: table.whole_filter()?,
         ahead: ReadAhead::new(WINDOW_MAX),
         next_offset: 0,
         blocks: 0,
@@ -71,6 +75,7 @@ pub fn verify(table: &TableReader) -> Result<VerifyReport> {
 /// A check under way: what the entries so far add up to.
 struct Check<'a> {
     table: &'a TableReader,
+    filter: Option<Cow<'a, Filter>>,
     ahead: ReadAhead,
     next_offset: u64,
     blocks: u64,
@@ -192,7 +197,7 @@ impl Check<'_> {
         }
         table.check_payload(offset, trailer, block, position.payload())?;
         let hash = hash_user_key(user_key);
-        if table.filter().is_some_and(|filter| !filter.may_contain(hash)) {
+        if self.filter.as_ref().is_some_and(|filter| !filter.may_contain(hash)) {
             let filter = table.footer().filter.offset;
             return Err(self.differs(
                 filter,

@@ -12,6 +12,7 @@ use crate::base::comparator::Bytewise;
 use crate::base::error::Result;
 use crate::base::ids::{CubeId, SegmentId, Sequence};
 use crate::base::keys::{EntryKind, KeyOrder, split_internal_key, trailer_kind, trailer_sequence};
+use crate::base::memory::Allotment;
 use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
@@ -49,7 +50,8 @@ fn options() -> IndexOptions {
         ..CompactionOptions::default()
     };
     let blocks = Arc::new(BlockCache::new(1 << 16));
-    IndexOptions { table, compaction, manifest_bytes_max: 2000, open_tables_max: 8, blocks }
+    let filters = Allotment::unlimited();
+    IndexOptions { table, compaction, manifest_bytes_max: 2000, open_tables_max: 8, blocks, filters }
 }
 
 fn env(fs: &Arc<MemoryFs>) -> Env {

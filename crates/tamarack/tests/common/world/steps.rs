@@ -117,6 +117,7 @@ impl Character {
         let recovery_log_max = random.pick(&[2 * segment_bytes_max, 64 << 10, 1 << 20]);
         Options {
             comparator: self.order.comparator(),
+            memory_max: random.pick(&[None, Some(24 << 20)]),
             memtable_bytes: random.pick(&[4 << 10, 4 << 10, 40 << 10]),
             memtables_max: random.pick(&[2, 4]),
             segment_bytes_max,

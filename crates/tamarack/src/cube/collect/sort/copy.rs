@@ -22,8 +22,6 @@ use crate::index::version::FileHandle;
 use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::record_len;
 
-/// Bytes of values in memory at once. The victims of a job are read about as often as this goes into their bytes.
-const PORTION_BYTES: u64 = 64 << 20;
 /// A gap of at most so many bytes between two records is read along ...
 const GAP_BYTES_MAX: u64 = 64 << 10;
 /// ... into one read of at most so many, unless a single record is larger.
@@ -140,7 +138,8 @@ impl<'a, 'cube> Copier<'a, 'cube> {
                 return Ok(Copied::GaveWay);
             }
             let portion;
-            (portion, rest) = rest.split_at(portion_len(rest));
+            // The victims are read about as often as this goes into their bytes.
+            (portion, rest) = rest.split_at(portion_len(rest, self.cube.memory.portion_bytes));
             self.copy(portion, &batch)?;
         }
         self.end_output()?;
@@ -276,11 +275,11 @@ fn len_of(survivor: &Survivor) -> u64 {
 }
 
 /// How many of `survivors` are copied at once: at least one.
-fn portion_len(survivors: &[Survivor]) -> usize {
+fn portion_len(survivors: &[Survivor], bytes_max: u64) -> usize {
     let mut bytes = 0_u64;
     let fits = |survivor: &&Survivor| {
         bytes += len_of(survivor);
-        bytes <= PORTION_BYTES
+        bytes <= bytes_max
     };
     survivors.iter().take_while(fits).count().max(1)
 }

@@ -1,0 +1,143 @@
+//! What an open database holds in memory, by the allocator's count, against the budget that it was given.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests prepare and inspect the real world"
+)]
+#![expect(unsafe_code, reason = "an allocator is unsafe to be one")]
+
+#[path = "common/mod.rs"]
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+
+use common::{Random, fast_directory};
+use tamarack::{Db, IterOptions, Options, WriteBatch, WriteOptions};
+
+/// The system's allocator, counted.
+struct Counted;
+
+static HELD: AtomicI64 = AtomicI64::new(0);
+static MOST: AtomicI64 = AtomicI64::new(0);
+
+#[global_allocator]
+static MEMORY: Counted = Counted;
+
+fn hold(more: usize, less: usize) {
+    let change = more as i64 - less as i64;
+    let now = HELD.fetch_add(change, Ordering::Relaxed) + change;
+    MOST.fetch_max(now, Ordering::Relaxed);
+}
+
+// SAFETY: all calls go to the system's allocator as they come.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        hold(layout.size(), 0);
+        // SAFETY: the caller keeps to the same rules.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        hold(0, layout.size());
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        hold(new_size, layout.size());
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+const KEYS: u64 = 120_000;
+const BATCH: u64 = 100;
+
+/// Keys that follow each other have nothing to do with each other.
+fn key(number: u64) -> [u8; 16] {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut key = [b'k'; 16];
+    key[..8].copy_from_slice(&mixed.to_be_bytes());
+    key
+}
+
+/// Writes all keys, a third of them with values that tables hold.
+fn fill(db: &Db, round: u8) {
+    let mut numbers = 0..KEYS;
+    while !numbers.is_empty() {
+        let mut batch = WriteBatch::new();
+        for number in numbers.by_ref().take(BATCH as usize) {
+            let len = if number % 3 == 0 { 200 } else { 700 };
+            batch.put(&key(number), &vec![round ^ number as u8; len]).unwrap();
+        }
+        db.write(&batch, &WriteOptions::default()).unwrap();
+    }
+}
+
+fn get_some(db: &Db, seed: u64) {
+    let mut random = Random::new(seed);
+    for _ in 0..KEYS / 5 {
+        let number = random.below(KEYS as usize) as u64;
+        let value = db.get(&key(number)).unwrap().unwrap();
+        assert!([1, 2].contains(&(value[0] ^ number as u8)), "{number}");
+    }
+}
+
+fn walk(db: &Db) {
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    iter.seek_to_first().unwrap();
+    let mut entries = 0;
+    while iter.valid() {
+        assert!(!iter.value().unwrap().is_empty());
+        entries += 1;
+        iter.next().unwrap();
+    }
+    assert_eq!(entries, KEYS);
+}
+
+/// A life in which everything is done that takes memory; returns the most bytes that were held in it beyond what was there
+/// before.
+fn most_bytes_held(options: Options) -> i64 {
+    let directory = fast_directory();
+    let before = HELD.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let db = Db::open(directory.path(), options.clone()).unwrap();
+    fill(&db, 1);
+    thread::scope(|scope| {
+        scope.spawn(|| fill(&db, 2));
+        scope.spawn(|| get_some(&db, 1));
+    });
+    // Iterators hold the memtables that they begin with, which no budget can take from them.
+    db.flush().unwrap();
+    thread::scope(|scope| {
+        // Several at a time, so that each must do with less.
+        for _ in 0..6 {
+            scope.spawn(|| walk(&db));
+        }
+        scope.spawn(|| get_some(&db, 2));
+    });
+    db.sort_values().unwrap();
+    db.compact_range(None, None).unwrap();
+    let most = MOST.load(Ordering::Relaxed) - before;
+    drop(db);
+    MOST.store(before, Ordering::Relaxed);
+    let db = Db::open(directory.path(), options).unwrap();
+    assert_eq!(db.get(&key(7)).unwrap().unwrap(), [2 ^ 7; 700]);
+    db.close().unwrap();
+    most.max(MOST.load(Ordering::Relaxed) - before)
+}
+
+/// One test, because others beside it would be counted, too.
+#[test]
+fn a_budget_holds_and_is_not_held_by_chance() {
+    let budget = 24 << 20;
+    let options = Options { segment_bytes_max: 4 << 20, ..Options::default() };
+    let without = most_bytes_held(options.clone());
+    let with = most_bytes_held(Options { memory_max: Some(budget), ..options });
+    println!("{with} bytes with a budget of {budget}, {without} without");
+    assert!(with <= budget as i64, "{with} of {budget}");
+    assert!(without > 2 * budget as i64, "{without}: this does not try the budget");
+}
