@@ -26,7 +26,8 @@ fn amounts(stats: &Stats) -> Value {
     json!({
         "disk_bytes": stats.disk_bytes, "disk_bytes_max": stats.disk_bytes_max, "log_bytes": stats.log_bytes,
         "table_bytes": stats.table_bytes, "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes,
-        "leaving_bytes": stats.leaving_bytes, "hole_bytes": stats.hole_bytes,
+        "leaving_bytes": stats.leaving_bytes,
+        "stock_bytes": stats.stock_bytes, "hole_bytes": stats.hole_bytes,
         "live_value_bytes": stats.live_value_bytes, "dead_value_bytes": stats.dead_value_bytes,
         "space_amplification": stats.space_amplification, "memtable_bytes": stats.memtable_bytes,
         "immutable_memtables": stats.immutable_memtables, "table_memory_bytes": stats.table_memory_bytes,

@@ -40,6 +40,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> Report<'py> {
             live_bytes,
             hidden_bytes,
             leaving_bytes,
+            stock_bytes,
             hole_bytes,
             live_value_bytes,
             dead_value_bytes,

@@ -272,7 +272,8 @@ fn to_json(stats: &tamarack::Stats) -> Value {
 /// What is alive, what it takes up, and what garbage collection did about it.
 fn space_to_json(stats: &tamarack::Stats) -> Value {
     json!({
-        "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes, "hole_bytes": stats.hole_bytes,
+        "live_bytes": stats.live_bytes, "hidden_bytes": stats.hidden_bytes, "leaving_bytes": stats.leaving_bytes,
+        "stock_bytes": stats.stock_bytes, "hole_bytes": stats.hole_bytes,
         "space_amplification": stats.space_amplification, "disk_bytes_max": stats.disk_bytes_max,
         "moved_segments": stats.moved_segments, "relocation_memory_bytes": stats.relocation_memory_bytes,
         "relocation_bytes": stats.relocation_bytes,

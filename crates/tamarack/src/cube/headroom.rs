@@ -15,7 +15,7 @@
 use std::path::Path;
 
 use super::Cube;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::{Arc, AtomicU64, Mutex, Ordering};
 
 /// What space is wanted for; what makes more space comes later here and leaves less.
@@ -205,11 +205,29 @@ impl Cube {
     /// The room, once what is only kept to be recycled was given back if there is too little.
     fn room_with(&self, bytes: u64, claim: Claim) -> Option<Room> {
         let room = self.room()?;
-        if room.has(bytes, claim) || !self.index.files().release_stock() {
+        if room.has(bytes, claim) || !self.give_up_stock() {
             return Some(room);
         }
-        self.index.files().finish_removal();
         self.room()
+    }
+
+    /// Removes the files that are kept to become new ones. Returns whether there were any. Blocks on the device.
+    pub(super) fn give_up_stock(&self) -> bool {
+        let any = self.index.files().release_stock();
+        if any {
+            self.index.files().finish_removal();
+        }
+        any
+    }
+
+    /// The same if the disk was full for a job that ended like this.
+    pub(super) fn give_up_stock_after<T>(&self, done: &Result<T>) -> bool {
+        done.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) && self.give_up_stock()
+    }
+
+    /// Whether the disk has so much room that files of `bytes` may lie idle in it.
+    pub(super) fn has_idle_room(&self, bytes: u64) -> bool {
+        self.room().is_none_or(|room| room.has(bytes, Claim::Data))
     }
 
     /// `None` if nothing is to stay free, or the file system does not tell what is: then it will say whether it is

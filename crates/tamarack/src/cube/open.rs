@@ -193,7 +193,7 @@ impl Cube {
         let seals = self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);
         self.index.files().release_stock();
-        self.index.files().remove_doomed();
+        self.index.files().finish_removal();
         if self.options.read_only {
             return Ok(());
         }

@@ -41,6 +41,8 @@ const COMMITTED_PARTS: (u64, u64) = (28, FILLED_PARTS);
 const FILLED_PARTS: u64 = 30;
 /// Parts up to which files that are not needed any more may fill it, to become new ones.
 const STOCK_PARTS: u64 = 29;
+/// Parts that they take at most, however much room there is: what the log and the collections begin next.
+const STOCK_PARTS_MAX: u64 = 8;
 /// Garbage that stays when nothing is written: the live bytes divided by this, but at most so many parts. What is left is among
 /// so much that is alive that copying costs more than it frees.
 const LEFT_PART_OF_LIVE: u64 = 32;
@@ -121,10 +123,11 @@ impl Space {
         self.committed() + bytes <= self.filled()
     }
 
-    /// Bytes of the files that are not needed any more that may be kept to become new ones: what is left of the bound. What jobs
-    /// will write is not set aside: they take it from there.
+    /// Bytes of the files that are not needed any more that may be kept to become new ones: what is left of the bound, but no
+    /// more than are soon needed. What jobs will write is not set aside: they take it from there.
     pub fn stock_max(&self) -> u64 {
-        (self.goal + self.parts(STOCK_PARTS)).saturating_sub(self.used() + self.reserved)
+        let left = (self.goal + self.parts(STOCK_PARTS)).saturating_sub(self.used() + self.reserved);
+        left.min(self.parts(STOCK_PARTS_MAX))
     }
 
     /// Bytes on disk but for what only waits for readers, or to become of use again.
@@ -542,6 +545,7 @@ mod tests {
         assert!(stocked(20).debt() < stocked(0).debt(), "what is made of it takes no more");
         assert!(Space { promised: 20, ..stocked(20) }.has_room(10) && !stocked(0).has_room(11));
         assert_eq!([stocked(20).stock_max(), stocked(0).stock_max()], [20, 0], "but it is there");
+        assert_eq!(space(100, 0).stock_max(), 80, "more would lie idle");
         assert!(Space { leaving: 20, ..promised(20) }.has_room(30), "readers keep what they hold");
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(

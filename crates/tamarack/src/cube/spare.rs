@@ -21,6 +21,8 @@ use crate::vlog::segment::{PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
 
 /// Files of at least this part of a full segment are kept to become new ones.
 const STOCK_PART: u64 = 4;
+/// None are kept where there is no room for so many full ones beside them.
+const IDLE_SEGMENTS: u64 = 4;
 
 /// The spare of one cube.
 #[derive(Debug, Default)]
@@ -142,8 +144,13 @@ impl Cube {
 }
 
 impl Cube {
-    /// While segments are filled one after another, those that are not needed any more become new ones.
+    /// While segments are filled one after another, those that are not needed any more become new ones; unless the disk needs
+    /// their space.
     pub(super) fn keep_stock(&self) {
+        if !self.has_idle_room(IDLE_SEGMENTS * self.options.segment_bytes_max) {
+            self.index.files().release_stock();
+            return;
+        }
         let full = self.options.segment_bytes_max;
         self.index.files().keep_stock(full / STOCK_PART..=full + full / STOCK_PART);
     }
@@ -163,7 +170,8 @@ impl Cube {
             return None;
         }
         let blank_bytes = bytes.min(capacity);
-        self.limit_stock(capacity - blank_bytes);
+        // Nobody counts it until it is prepared.
+        self.limit_stock(capacity);
         // It is opened to writers step by step like any other: at the last the next one is prepared.
         let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity) };
         PreparedSegment::of(fs, file, blank_bytes, path, size, self.options.log_mode).ok()

@@ -161,6 +161,8 @@ pub struct Stats {
     pub hidden_bytes: u64,
     /// Bytes of files that go once the readers are gone that hold them.
     pub leaving_bytes: u64,
+    /// Those of them that nobody holds, and that are kept to become new segments while writes keep coming.
+    pub stock_bytes: u64,
     /// Bytes on disk for each live byte of keys and values.
     pub space_amplification: f64,
     /// The bytes on disk that [`Options::max_space_amplification`](crate::Options) and the slack allow.
@@ -311,6 +313,7 @@ impl Cube {
         stats.compactions = counters.compactions.load(Ordering::Relaxed);
         stats.collections = counters.collections.load(Ordering::Relaxed);
         stats.collected_segments = counters.collected_segments.load(Ordering::Relaxed);
+        stats.stock_bytes = self.index.files().stock_bytes();
         stats.recycled_segments = self.index.files().recycled();
         stats.collected_bytes = counters.collection_bytes_read.load(Ordering::Relaxed);
         stats.collection_bytes_written = counters.collection_bytes_written.load(Ordering::Relaxed);

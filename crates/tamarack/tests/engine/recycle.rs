@@ -7,7 +7,7 @@ use crate::common::garbage::{Content, KEYS, assert_holds, assert_holds_at, fill}
 use crate::common::time::unwatched;
 use crate::common::{PATIENCE_SECONDS, Watchdog, assert_clean, tiny};
 use tamarack::testing::{Call, EIO, Env, Fault, FaultEnv, SimDisk, SimOptions};
-use tamarack::{Db, Options, ReadOptions};
+use tamarack::{Db, GcPolicy, Options, ReadOptions};
 
 fn disk() -> SimDisk {
     SimDisk::new(&SimOptions { seed: 3, block_bytes: 512, ..SimOptions::default() })
@@ -78,6 +78,60 @@ fn readers_and_checkpoints_keep_what_they_have() {
     let copy = open(&disk.env(), "/beside");
     assert_holds(&copy, &then, "the checkpoint");
     assert_clean(&copy);
+}
+
+/// Overwrites everything until files of `bytes` are kept to become new segments.
+fn stock_up(db: &Db, model: &mut Content, bytes: u64) {
+    for round in 0..2000 {
+        fill(db, model, 0..KEYS, round);
+        if db.stats().stock_bytes >= bytes {
+            return;
+        }
+    }
+    panic!("so much was never kept");
+}
+
+#[test]
+fn a_full_disk_gets_what_is_kept() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a full disk with files that nobody needs");
+    let (env, faults) = FaultEnv::new(disk().env());
+    let options = Options { max_space_amplification: 1.05, reserved_bytes: Some(0), ..tiny() };
+    let reopen = || Db::open_with_env("/db", options.clone(), &unwatched(env.clone())).unwrap();
+    let (mut db, mut model, mut flushed) = (reopen(), Content::new(), 0);
+    for round in 0..20 {
+        // A table and an edit of the manifest fit into them, if nobody else takes their space.
+        stock_up(&db, &mut model, 12 << 10);
+        fill(&db, &mut model, 0..1, 7);
+        faults.set_quota(Some(faults.space_used()));
+        let done = db.flush();
+        faults.set_quota(None);
+        flushed += u32::from(done.is_ok());
+        if let Err(error) = done {
+            assert_eq!(db.stats().stock_bytes, 0, "round {round}: {error}");
+            drop(db);
+            db = reopen();
+        }
+    }
+    assert!(flushed > 10, "{flushed}");
+    assert_holds(&db, &model, "after full disks");
+    assert_no_segments_left(&db, &env);
+}
+
+#[test]
+fn none_is_kept_at_rest_without_collections_either() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "files that nobody needs, at rest");
+    let options = Options { gc: GcPolicy::Off, max_space_amplification: 1000.0, ..tiny() };
+    let db = Db::open_with_env("/db", options, &disk().env()).unwrap();
+    let mut model = Content::new();
+    stock_up(&db, &mut model, 1);
+    // Ten seconds, where one is to do.
+    for _ in 0..1000 {
+        if db.stats().leaving_bytes > 0 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    assert_eq!(db.stats().leaving_bytes, 0);
+    assert_holds(&db, &model, "at rest");
 }
 
 #[test]

@@ -150,6 +150,36 @@ pub const BUGS: &[Bug] = &[
         ),
     },
     Bug {
+        name: "recycled-although-let-go",
+        what: "A segment that was to make room is kept after all, to become another.",
+        edits: &[Edit {
+            file: "index/version/files.rs",
+            find: "if !may_stay ||",
+            put: "if (!BUG && !may_stay) ||",
+        }],
+        caught_by: ("lib", "index::version::files::tests::what_was_let_go_is_not_kept_again"),
+    },
+    Bug {
+        name: "kept-on-a-full-disk",
+        what: "Segments that are not needed any more stay although a memtable finds no room on the disk.",
+        edits: &[Edit {
+            file: "cube/maintain/flush.rs",
+            find: "if self.give_up_stock_after(&flushed) {",
+            put: "if !BUG && self.give_up_stock_after(&flushed) {",
+        }],
+        caught_by: ("engine", "recycle::a_full_disk_gets_what_is_kept"),
+    },
+    Bug {
+        name: "kept-at-rest",
+        what: "Segments that are not needed any more stay although nothing is written, where nothing is collected.",
+        edits: &[Edit {
+            file: "cube/maintain/idle.rs",
+            find: "        self.index.files().release_stock();\n        if",
+            put: "        if !BUG {\n            self.index.files().release_stock();\n        }\n        if",
+        }],
+        caught_by: ("engine", "recycle::none_is_kept_at_rest_without_collections_either"),
+    },
+    Bug {
         name: "recycled-although-shared",
         what: "A segment that a checkpoint has, too, is emptied to become another.",
         edits: &[Edit {

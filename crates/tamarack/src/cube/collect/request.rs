@@ -29,6 +29,8 @@ impl Cube {
         }
         // Nothing is known of the tables that were there when the cube was opened, unless one has come since.
         self.estimate_missing();
+        // What is kept to become new segments is no garbage.
+        self.give_up_stock();
         let mut total = GcReport::default();
         loop {
             let reached = matches!(goal, GcGoal::Until(ratio) if self.space().amplification() <= ratio);

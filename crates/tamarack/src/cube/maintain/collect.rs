@@ -78,6 +78,7 @@ impl Cube {
 
     fn collection_job(&self, live_share_max: f64) {
         let done = self.collect(live_share_max).and_then(|_| self.drop_dead_segments());
+        self.give_up_stock_after(&done);
         let now = self.env.clock.monotonic();
         // Damage to a victim was told, and the others can be collected.
         let done = done.or_else(|error| if self.is_in_quarantine(&error) { Ok(()) } else { Err(error) });

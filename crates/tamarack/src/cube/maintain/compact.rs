@@ -21,6 +21,7 @@ impl Cube {
                 counter.fetch_add(bytes, Ordering::Relaxed);
             }
         });
+        self.give_up_stock_after(&done);
         let now = self.env.clock.monotonic();
         let mut given_up = None;
         self.end_job(|state| {

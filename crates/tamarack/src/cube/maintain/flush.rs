@@ -40,7 +40,11 @@ impl Cube {
                 ..*front
             });
             let Some(next) = next else { return Ok(()) };
-            self.seal_one(next)?;
+            let sealed = self.seal_one(next);
+            if self.give_up_stock_after(&sealed) {
+                continue;
+            }
+            sealed?;
             let mut state = self.maintenance.state.lock();
             state.seals.pop_front();
             drop(state);
@@ -79,7 +83,11 @@ impl Cube {
             if frozen.is_empty() {
                 break;
             }
-            result = self.flush_memtables(&frozen);
+            let flushed = self.flush_memtables(&frozen);
+            if self.give_up_stock_after(&flushed) {
+                continue;
+            }
+            result = flushed;
         }
         if let Err(error) = &result {
             self.judge(error);

@@ -138,7 +138,14 @@ impl Cube {
             self.warn_of_old_snapshot(now, watch, Demand::Busy);
             return;
         }
-        if now.saturating_sub(watch.since) < IDLE_AFTER || self.options.gc == GcPolicy::Off {
+        if now.saturating_sub(watch.since) < IDLE_AFTER {
+            // Jobs go on writing.
+            self.schedule();
+            return;
+        }
+        // No segments are filled that files could become, whether there are collections or not.
+        self.index.files().release_stock();
+        if self.options.gc == GcPolicy::Off {
             return;
         }
         // Those of the tables that were there when the cube was opened are not known yet.

@@ -91,9 +91,12 @@ impl Cube {
         let files = self.index.files();
         let end = || self.removal.under_way.store(false, Ordering::Release);
         loop {
-            // What was doomed stays as far as there is room for it by now.
-            self.limit_stock(0);
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| files.finish_removal())) {
+            let removed = catch_unwind(AssertUnwindSafe(|| {
+                // What was doomed stays as far as there is room for it by now.
+                self.limit_stock(0);
+                files.finish_removal();
+            }));
+            if let Err(payload) = removed {
                 return self.end_panicked(|_| end(), &panic_message(&*payload));
             }
             self.end_job(|_| end());

@@ -46,8 +46,8 @@ pub struct Files {
     leaving_bytes: AtomicU64,
     /// The same by file. Rank: innermost, as above.
     leaving: Mutex<HashMap<FileName, u64>>,
-    /// Those of them that nobody can reach. Rank: innermost, as above.
-    doomed: Mutex<VecDeque<FileName>>,
+    /// Those of them that nobody can reach, and whether they may stay to become new ones. Rank: innermost, as above.
+    doomed: Mutex<VecDeque<(FileName, bool)>>,
     /// Those of them that become new segments.
     pub(super) stock: Stock,
     /// Held by whoever removes files and may be waited for. Rank: outermost.
@@ -123,9 +123,9 @@ impl Files {
     /// device.
     pub fn remove_doomed(&self) {
         let next = || self.doomed.lock().pop_front();
-        while let Some(name) = next() {
+        while let Some((name, may_stay)) = next() {
             let bytes = self.leaving.lock().get(&name).copied().unwrap_or(0);
-            if !self.stock.keep(name, bytes) {
+            if !may_stay || !self.stock.keep(name, bytes) {
                 self.remove(name);
                 self.left(name);
             }
@@ -143,9 +143,11 @@ impl Files {
         self.let_go(self.stock.limit(bytes_max))
     }
 
-    fn let_go(&self, names: Vec<FileName>) -> bool {
+    /// Has files removed that were kept. Returns whether there are any.
+    pub(super) fn let_go(&self, names: Vec<FileName>) -> bool {
         let any = !names.is_empty();
-        self.doomed.lock().extend(names);
+        // Whoever asked for the space finds it free, whatever may stay by then.
+        self.doomed.lock().extend(names.into_iter().map(|name| (name, false)));
         if any && !self.observer.doomed() {
             self.remove_doomed();
         }
@@ -166,7 +168,7 @@ impl Files {
 
     /// I-06: the last holder of `name` is gone.
     fn doom(&self, name: FileName) {
-        self.doomed.lock().push_back(name);
+        self.doomed.lock().push_back((name, true));
         if !self.observer.doomed() {
             self.remove_doomed();
         }
@@ -455,6 +457,28 @@ mod tests {
             assert!(waited);
             assert_eq!(waits.join().expect("it returns"), 0);
         });
+    }
+
+    #[test]
+    fn what_was_let_go_is_not_kept_again() {
+        let env = SimDisk::new(&SimOptions::default()).env();
+        let files = Files::new(env.fs.clone(), Path::new("/"), Box::new(Later(RecordedFiles::default())));
+        for (id, limited) in [(1, false), (2, true)] {
+            let handle = files.segment(SegmentId(id));
+            env.fs.create_new(&handle.path()).expect("created");
+            handle.mark_obsolete(5);
+            drop(handle);
+            files.keep_stock(5..=5);
+            files.limit_stock(u64::MAX);
+            files.finish_removal();
+            assert_eq!((files.stock_bytes(), files.leaving_bytes()), (5, 5), "it is kept");
+            assert!(if limited { files.limit_stock(0) } else { files.release_stock() });
+            // Somebody begins a segment, and finds room, before the one who needs it comes to the removal.
+            files.keep_stock(5..=5);
+            files.limit_stock(u64::MAX);
+            files.finish_removal();
+            assert_eq!((files.stock_bytes(), files.leaving_bytes()), (0, 0), "limited: {limited}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! gets back (ext4 mounted with `discard`), 32 MiB took it 40 ms on the reference machine, and meanwhile it did next to nothing
 //! else: 37 MB/s of sequential writes beside removals, 4.1 GB/s without. A log that is collected needs as many new files as it
 //! gives back. So while writes keep coming, doomed segments stay in the directory as far as the bound on space allows, and
-//! whoever begins a segment *recycles* one. Files of which parts were given back are left out: to fill them again takes space
-//! from the file system.
+//! whoever begins a segment *recycles* one; but no more than are soon needed, and none on a disk that is nearly full. Files of
+//! which parts were given back do not become segments: to fill them again takes space from the file system.
 //!
 //! # The protocol
 //!
@@ -100,6 +100,12 @@ impl Stock {
         kept.files.drain(..).map(|(name, _)| name).collect()
     }
 
+    /// Keeps none ever again, because the file system cannot blank files; returns those that were kept.
+    fn give_up(&self) -> Vec<FileName> {
+        self.kept.lock().unsupported = true;
+        self.clear()
+    }
+
     /// Keeps at most `bytes_max` from now on; returns those files that were kept and are not any more.
     pub(super) fn limit(&self, bytes_max: u64) -> Vec<FileName> {
         let mut kept = self.kept.lock();
@@ -140,10 +146,11 @@ impl Files {
                     return Some((file, bytes));
                 }
                 Ok(None) => {}
-                Err(error) => {
-                    let unsupported = error.kind() == io::ErrorKind::Unsupported;
-                    self.stock.kept.lock().unsupported |= unsupported;
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    let others = self.stock.give_up();
+                    self.let_go(others);
                 }
+                Err(_) => {}
             }
             self.remove(name);
             self.left(name);
