@@ -89,6 +89,10 @@ pub struct Bench {
     #[arg(long, value_name = "MIB")]
     memtable_mib: Option<usize>,
 
+    /// Values up to so many bytes are kept in the tables, beside their keys
+    #[arg(long, value_name = "BYTES")]
+    inline_value_max: Option<usize>,
+
     /// Bytes on disk for each live byte that garbage collection keeps to
     #[arg(long, value_name = "RATIO")]
     max_space_amplification: Option<f64>,
@@ -224,6 +228,9 @@ impl Bench {
         }
         if let Some(mib) = self.memtable_mib {
             options.memtable_bytes = mib << 20;
+        }
+        if let Some(bytes) = self.inline_value_max {
+            options.inline_value_max = bytes;
         }
         if let Some(ratio) = self.max_space_amplification {
             options.max_space_amplification = ratio;

@@ -116,7 +116,7 @@ pub struct Options {
     pub filter_bits_per_key: u32,
     /// Bytes of a table before the next one is begun, at least 4 KiB. Default: 32 MiB.
     pub table_bytes_max: u64,
-    /// Weight of level 1, at least 4 KiB; each further level holds ten times as much. Default: 64 MiB.
+    /// Weight of level 1, at least 4 KiB; each further level holds ten times as much. Default: 256 MiB.
     pub level_bytes_base: u64,
     /// Bytes of index blocks cached. Default: 64 MiB.
     pub block_cache_bytes: usize,
@@ -157,7 +157,7 @@ impl Default for Options {
             block_bytes: 4 << 10,
             filter_bits_per_key: 10,
             table_bytes_max: 32 << 20,
-            level_bytes_base: 64 << 20,
+            level_bytes_base: 256 << 20,
             block_cache_bytes: 64 << 20,
             relocation_cache_bytes: 64 << 20,
             open_files_max: 1000,

@@ -14,9 +14,7 @@ use super::in_progress::InProgress;
 use super::plan::{CompactionPlan, KeyRange};
 use super::{CompactionOptions, DELETED_WEIGHT_DIVISOR, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
 
-/// Level 0 need not wait any more when it holds this part of the bytes of level 1.
-const LEVEL0_PART_OF_LEVEL1: u64 = 2;
-/// It waits at most until it has this many times the tables that make it due.
+/// Level 0 waits at most until it has this many times the tables that make it due.
 const LEVEL0_PATIENCE: u64 = 6;
 
 /// The most urgent compaction that is due and conflicts with none that runs.
@@ -68,13 +66,13 @@ fn score(
 }
 
 /// Level 0 is due by its number of tables, which every read looks at. Tables that are small beside level 1, all of
-/// which they would rewrite, wait until they are a part of it worth that, or until there are too many of them.
+/// which they would rewrite, wait until there are as many bytes of them, or until there are too many of them.
 fn level0_score(version: &Version, staying: &[&Arc<TableMeta>], options: &CompactionOptions) -> u64 {
     let count = staying.len() as u64;
     let bytes: u64 = staying.iter().map(|table| table.file_bytes).sum();
     let level1: u64 = version.level(1).iter().map(|table| table.file_bytes).sum();
     let by_count = count * 1000 / (options.l0_tables as u64).max(1);
-    let by_bytes = bytes.saturating_mul(1000 * LEVEL0_PART_OF_LEVEL1) / level1.max(1);
+    let by_bytes = bytes.saturating_mul(1000) / level1.max(1);
     by_count.min(by_bytes.max(by_count / LEVEL0_PATIENCE))
 }
 
