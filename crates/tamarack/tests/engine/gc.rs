@@ -104,7 +104,8 @@ fn chain(seed: u64) {
             db.close().unwrap();
             db = place.try_open(&Options { paranoid_checks: random.one_in(2), ..quiet() }).unwrap();
             assert_no_orphans(&db, &place.path(), &what);
-            assert_eq!(db.stats().moved_segments, stats.moved_segments, "{what}");
+            // A compaction that was due may have replaced pointers since.
+            assert!(db.stats().moved_segments <= stats.moved_segments, "{what}");
         }
         assert_holds(&db, &model, &what);
     }
