@@ -360,8 +360,7 @@ impl Cube {
         let removing =
             going.values().sum::<u64>().saturating_sub(self.readers.held_bytes(&going)).min(leaving);
         let filled = self.headroom.filled();
-        let active = self.order.active_segment();
-        let unused = active.map_or(0, |(segment, end)| segment.disk_bytes().saturating_sub(end));
+        let (_, unused) = self.unregistered_bytes(&state);
         Space {
             disk: self.disk_bytes(&state) + leaving + filled.written,
             reserved: unused + self.spare.bytes() + filled.written,
@@ -427,18 +426,27 @@ impl Cube {
         };
         let sealed = version.segments().sealed().map(of_segment).sum::<u64>();
         let unpunched: u64 = self.index.files().unpunched().iter().map(|(_, bytes)| bytes).sum();
+        let (unregistered, _) = self.unregistered_bytes(state);
+        tables + sealed + unpunched + unregistered + self.spare.bytes()
+    }
+
+    /// Bytes of the segments of the log that the manifest does not know, and how many of these nothing was written to: the rest
+    /// of the active one, and all of one that a writer is about to begin.
+    fn unregistered_bytes(&self, state: &ReadState) -> (u64, u64) {
         let active = self.order.active_segment();
-        let unregistered = state.unregistered.iter().filter_map(|handle| match (handle.name(), &active) {
-            (FileName::Segment(id), Some((active, _))) if active.header().id == id => {
-                Some(active.disk_bytes())
-            }
+        let bytes = state.unregistered.iter().filter_map(|handle| {
+            let FileName::Segment(id) = handle.name() else { return None };
             // A length that cannot be read is no reason to fail: whoever needs the file will.
-            (FileName::Segment(id), _) => {
-                self.reader.segment(id).ok().and_then(|open| open.file().len().ok())
+            let bytes = || self.reader.segment(id).ok()?.file().len().ok();
+            match &active {
+                Some((active, end)) if active.header().id == id => {
+                    Some((active.disk_bytes(), active.disk_bytes().saturating_sub(*end)))
+                }
+                Some((active, _)) if active.header().id < id => bytes().map(|bytes| (bytes, bytes)),
+                _ => bytes().map(|bytes| (bytes, 0)),
             }
-            _ => None,
         });
-        tables + sealed + unpunched + unregistered.sum::<u64>() + self.spare.bytes()
+        bytes.fold((0, 0), |(all, unused), (bytes, blank)| (all + bytes, unused + blank))
     }
 
     /// Estimates what `tables`, each of a level, hide, which are in the present version or about to come; returns what
