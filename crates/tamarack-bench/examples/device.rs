@@ -22,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Advice, fadvise};
+use tamarack_bench::Random;
 
 const PAGE_BYTES: u64 = 4096;
 const STEP_BYTES: usize = 1 << 20;
@@ -47,8 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(file: &File, bytes: u64) -> io::Result<()> {
-    let mut noise = Noise(bytes);
-    let mut step: Vec<u8> = (0..STEP_BYTES / 8).flat_map(|_| noise.number().to_le_bytes()).collect();
+    let mut random = Random::new(bytes);
+    let mut step: Vec<u8> = (0..STEP_BYTES / 8).flat_map(|_| random.number().to_le_bytes()).collect();
     let took = time(|| {
         for at in (0..bytes).step_by(STEP_BYTES) {
             file.write_all_at(&step, at)?;
@@ -70,7 +71,7 @@ fn measure(file: &File, bytes: u64) -> io::Result<()> {
     for size in SIZES {
         for depth in DEPTHS {
             forget(file, Advice::Random)?;
-            let places = places(pages, size, &mut noise);
+            let places = places(pages, size, &mut random);
             let took = time(|| read_at(file, &places, size, depth))?;
             let what = format!("read {} KiB at random, {depth} at a time", size >> 10);
             show(&what, places.len(), (places.len() * size) as u64, took);
@@ -89,11 +90,11 @@ fn measure(file: &File, bytes: u64) -> io::Result<()> {
 }
 
 /// Places in a file of so many pages from which `size` bytes can be read, in random order.
-fn places(pages: u64, size: usize, noise: &mut Noise) -> Vec<u64> {
+fn places(pages: u64, size: usize, random: &mut Random) -> Vec<u64> {
     let stride = size as u64 / PAGE_BYTES;
     let mut places: Vec<u64> = (0..pages / stride).map(|number| number * stride * PAGE_BYTES).collect();
     for last in (1..places.len()).rev() {
-        places.swap(last, (noise.number() % (last as u64 + 1)) as usize);
+        places.swap(last, random.below(last as u64 + 1) as usize);
     }
     places.truncate(READS_MAX);
     places
@@ -127,17 +128,4 @@ fn time(work: impl FnOnce() -> io::Result<()>) -> io::Result<Duration> {
 fn show(what: &str, count: usize, bytes: u64, took: Duration) {
     let [times, megabytes] = [count as f64, bytes as f64 / 1e6].map(|amount| amount / took.as_secs_f64());
     println!("{what:40} | {megabytes:7.0} MB/s | {times:9.0} times a second");
-}
-
-/// Numbers that a seed determines, and that do not compress.
-struct Noise(u64);
-
-impl Noise {
-    fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
 }

@@ -20,14 +20,14 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
 
     /// A number below `bound`, all equally likely but for a bias too small to measure.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
     }
 }
 
@@ -45,7 +45,11 @@ impl Permutation {
     pub fn new(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let mut random = Random::new(seed);
-        Self { count, half_bits: bits.div_ceil(2).max(1), round_keys: std::array::from_fn(|_| random.next()) }
+        Self {
+            count,
+            half_bits: bits.div_ceil(2).max(1),
+            round_keys: std::array::from_fn(|_| random.number()),
+        }
     }
 
     /// Where `number` goes.

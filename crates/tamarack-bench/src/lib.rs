@@ -42,6 +42,7 @@ mod zipf;
 
 pub use comparison::{Comparison, Outcome, Row};
 pub use failure::{Failure, Result};
+pub use keys::Random;
 pub use latency::{Buckets, Latency};
 pub use machine::Machine;
 pub use memory::{Memory, MemoryLimit};

@@ -188,7 +188,7 @@ mod tests {
     fn draws(size: ValueSize) -> Vec<usize> {
         const DRAWS: usize = 200_000;
         let mut random = Random::new(1);
-        (0..DRAWS).map(|_| size.draw(random.next())).collect()
+        (0..DRAWS).map(|_| size.draw(random.number())).collect()
     }
 
     /// How many standard deviations the count of `drawn` that are at most `bound` is from the part that there should be.

@@ -26,7 +26,7 @@ impl Values {
         let mut random = Random::new(seed);
         let mut block = Vec::with_capacity(Self::PLACES + len_max + 8);
         while block.len() < Self::PLACES + len_max {
-            block.extend_from_slice(&random.next().to_le_bytes());
+            block.extend_from_slice(&random.number().to_le_bytes());
         }
         Self { block, seed }
     }

@@ -24,7 +24,7 @@ impl Zipf {
 
     /// A rank; 0 is the most frequent.
     pub fn draw(&self, random: &mut Random) -> u64 {
-        let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let uniform = (random.number() >> 11) as f64 / (1_u64 << 53) as f64;
         let place = uniform * self.zeta;
         if place < 1.0 || self.count == 1 {
             return 0;

@@ -5,52 +5,29 @@
     clippy::unwrap_used,
     reason = "tests prepare and inspect the real world"
 )]
-#![expect(unsafe_code, reason = "an allocator is unsafe to be one")]
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "common/counted.rs"]
+mod counted;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
 use common::{Random, fast_directory};
+use counted::Counted;
 use tamarack::{Db, IterOptions, Options, WriteBatch, WriteOptions};
-
-/// The system's allocator, counted.
-struct Counted;
 
 static HELD: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(0);
 
 #[global_allocator]
-static MEMORY: Counted = Counted;
+static MEMORY: Counted = Counted(hold);
 
 fn hold(more: usize, less: usize) {
     let change = more as i64 - less as i64;
     let now = HELD.fetch_add(change, Ordering::Relaxed) + change;
     MOST.fetch_max(now, Ordering::Relaxed);
-}
-
-// SAFETY: all calls go to the system's allocator as they come.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        hold(layout.size(), 0);
-        // SAFETY: the caller keeps to the same rules.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        hold(0, layout.size());
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        hold(new_size, layout.size());
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
 }
 
 const KEYS: u64 = 120_000;

@@ -9,6 +9,8 @@
 mod allocations;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/counted.rs"]
+mod counted;
 
 use std::sync::Arc;
 
