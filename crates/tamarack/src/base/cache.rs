@@ -68,7 +68,8 @@ mod imp {
             interleave();
             let mut gone = Vec::new();
             let mut entries = self.entries.lock();
-            entries.retain(|(there, _)| *there != key);
+            let at = entries.iter().position(|(there, _)| *there == key);
+            gone.extend(at.and_then(|at| entries.remove(at)));
             entries.push_back((key, value));
             while self.weight_of(&entries) > self.weight_max {
                 gone.extend(entries.pop_front());
