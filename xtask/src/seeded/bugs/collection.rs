@@ -170,16 +170,6 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "recycle::a_full_disk_gets_what_is_kept"),
     },
     Bug {
-        name: "kept-at-rest",
-        what: "Segments that are not needed any more stay although nothing is written, where nothing is collected.",
-        edits: &[Edit {
-            file: "cube/maintain/idle.rs",
-            find: "        self.index.files().release_stock();\n        if",
-            put: "        if !BUG {\n            self.index.files().release_stock();\n        }\n        if",
-        }],
-        caught_by: ("engine", "recycle::none_is_kept_at_rest_without_collections_either"),
-    },
-    Bug {
         name: "recycled-although-shared",
         what: "A segment that a checkpoint has, too, is emptied to become another.",
         edits: &[Edit {
