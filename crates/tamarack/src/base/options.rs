@@ -59,10 +59,10 @@ pub struct Options {
     /// [`background_threads`](Self::background_threads). Each has a share of it, to which the options below are lowered that
     /// ask for more; tables whose filter does not fit are searched without
     /// ([`Stats::unfiltered_tables`](crate::Stats::unfiltered_tables)), scans read less ahead, values are sorted fewer at a
-    /// time. Not in it are what an operation itself takes and returns, half a megabyte for each iterator, and the memtables
-    /// that it began with while it is there; some kilobytes for each open file, stacks of threads, and the kernel's pages of
-    /// files, those of mapped segments included. Default: `None`, what the other options come to, and as much as
-    /// filters and scans need.
+    /// time. Not in it are what an operation itself takes and returns; what an iterator needs at least, 256 KiB and a
+    /// thousandth of the budget for each table or level that it walks over, and the memtables that it began with; some
+    /// kilobytes for each open file, stacks of threads, and the kernel's pages of files, those of mapped segments
+    /// included. Default: `None`, what the other options come to, and as much as filters and scans need.
     pub memory_max: Option<u64>,
     /// Bytes of a memtable, 4 KiB to 8 GiB. A larger one means fewer flushes and compactions, and more memory:
     /// up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.

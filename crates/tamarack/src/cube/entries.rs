@@ -46,7 +46,7 @@ impl Entries<'_> {
         self.slots.len()
     }
 
-    /// Bytes of memory that they take once their values are read.
+    /// Bytes of memory that they take once their values are read, at most: inline ones count twice.
     pub fn memory_bytes(&self) -> u64 {
         *self.value_bytes + (self.bytes.len() + size_of_val(&self.slots[..])) as u64
     }

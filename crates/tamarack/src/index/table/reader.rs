@@ -1,6 +1,6 @@
 //! Reads one table: point lookups, sizes, references; [`TableCursor`] walks over it. Shared by any number of
-//! threads; all state but the block cache is fixed when the table is opened. The top of the index and the filter
-//! stay in memory, so that a lookup reads at most one index partition and one data block.
+//! threads; all state but the block cache is fixed when the table is opened. The top of the index stays in
+//! memory, so that a lookup reads at most one index partition and one data block; so does the filter, if there is memory for it.
 
 use std::borrow::Cow;
 use std::fmt;

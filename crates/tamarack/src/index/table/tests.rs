@@ -56,8 +56,16 @@ pub fn build(entries: &[Entry], options: &TableOptions) -> Result<(TableSummary,
 }
 
 pub fn open(file: Arc<MemoryFile>, options: &TableOptions, cache_bytes: u64) -> Result<Arc<TableReader>> {
-    let cache = Arc::new(BlockCache::new(cache_bytes));
-    TableReader::open(file, PathBuf::from("000007.table"), ID, options, cache, &Allotment::unlimited())
+    open_with(file, options, &Arc::new(BlockCache::new(cache_bytes)), &Allotment::unlimited())
+}
+
+fn open_with(
+    file: Arc<MemoryFile>,
+    options: &TableOptions,
+    cache: &Arc<BlockCache>,
+    filters: &Arc<Allotment>,
+) -> Result<Arc<TableReader>> {
+    TableReader::open(file, PathBuf::from("000007.table"), ID, options, Arc::clone(cache), filters)
         .map(Arc::new)
 }
 
@@ -301,14 +309,7 @@ fn a_cold_lookup_reads_two_blocks_and_a_filtered_one_none() -> Result<()> {
     let options = TableOptions { block_bytes: 128, filter_bits_per_key: 20, ..options() };
     let (_, file) = build(&entries(1200), &options)?;
     let cache = Arc::new(BlockCache::new(1 << 20));
-    let table = TableReader::open(
-        file.clone(),
-        PathBuf::new(),
-        ID,
-        &options,
-        Arc::clone(&cache),
-        &Allotment::unlimited(),
-    )?;
+    let table = open_with(file.clone(), &options, &cache, &Allotment::unlimited())?;
     let opened = file.reads();
     assert!(table.get(b"user000500", Sequence::MAX, true)?.is_some());
     assert_eq!(file.reads() - opened, 2);
@@ -326,10 +327,7 @@ fn a_cold_lookup_reads_two_blocks_and_a_filtered_one_none() -> Result<()> {
 fn a_table_is_searched_without_the_filter_that_does_not_fit() -> Result<()> {
     let (options, entries) = (TableOptions { block_bytes: 128, ..options() }, entries(1200));
     let (_, file) = build(&entries, &options)?;
-    let open = |filters: &Arc<Allotment>| {
-        let cache = Arc::new(BlockCache::new(1 << 20));
-        TableReader::open(file.clone(), PathBuf::new(), ID, &options, cache, filters).map(Arc::new)
-    };
+    let open = |filters| open_with(file.clone(), &options, &Arc::new(BlockCache::new(1 << 20)), filters);
     let (first, second) = (open(&Allotment::unlimited())?, open(&Allotment::new(1000))?);
     assert_eq!([first.is_unfiltered(), second.is_unfiltered()], [false, true]);
     assert!(second.resident_bytes() + 1000 < first.resident_bytes());
@@ -349,15 +347,7 @@ fn reads_that_fill_no_cache_leave_none_behind() -> Result<()> {
     let (_, file) = build(&entries(1200), &options)?;
     for (capacity, fill_cache) in [(1 << 20, false), (0, true)] {
         let cache = Arc::new(BlockCache::new(capacity));
-        let table = TableReader::open(
-            file.clone(),
-            PathBuf::new(),
-            ID,
-            &options,
-            Arc::clone(&cache),
-            &Allotment::unlimited(),
-        )
-        .map(Arc::new)?;
+        let table = open_with(file.clone(), &options, &cache, &Allotment::unlimited())?;
         assert!(table.get(b"user000500", Sequence::MAX, fill_cache)?.is_some());
         walk(&mut TableReader::cursor(&table, fill_cache))?;
         assert_eq!(cache.stats().bytes, 0);
