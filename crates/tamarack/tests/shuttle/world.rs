@@ -5,7 +5,7 @@ use std::path::Path;
 
 use shuttle::thread;
 use tamarack::testing::{Env, SimDisk, SimOptions};
-use tamarack::{CheckLevel, Db, GcGoal, IterOptions, Options};
+use tamarack::{CheckLevel, Db, GcGoal, IterOptions};
 
 use crate::common::garbage::{Content, walk};
 use crate::common::time::unwatched;
