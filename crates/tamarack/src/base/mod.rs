@@ -12,6 +12,7 @@ pub mod error;
 pub mod gc;
 pub mod ids;
 pub mod input;
+pub mod key_sort;
 pub mod keys;
 pub mod limits;
 pub mod listener;

@@ -102,7 +102,7 @@ impl Cube {
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
         remove_orphan_segments(&env, directory, &version, options.read_only)?;
-        let mut replay = Replay::new(&keys, options.memtable_bytes);
+        let mut replay = Replay::new(&keys, options.memtable_bytes, Arc::clone(&shared.workers));
         let recovered = replay_log(&env, directory, &keys, &options, index.cube(), &version, &mut replay)?;
         let cube = Self::assemble(Parts {
             env,

@@ -54,6 +54,11 @@ impl Memtable {
         SkipList::<CodedOrder>::entry_bytes_max(user_key_bytes + TRAILER_BYTES, payload_bytes)
     }
 
+    /// Bytes of capacity that the `ordinal`-th insert takes, counted from 0.
+    pub fn entry_bytes(ordinal: usize, user_key_bytes: usize, payload_bytes: usize) -> usize {
+        SkipList::<CodedOrder>::entry_bytes(ordinal as u64, user_key_bytes + TRAILER_BYTES, payload_bytes)
+    }
+
     /// Inserts what the operation numbered `sequence` did to `user_key`.
     ///
     /// # Panics

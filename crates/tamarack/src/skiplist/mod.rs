@@ -79,6 +79,11 @@ impl<O: Order> SkipList<O> {
         node_words(HEIGHT_MAX, key_bytes, payload_bytes) * WORD_BYTES
     }
 
+    /// Bytes of capacity that the `ordinal`-th insert takes, counted from 0.
+    pub fn entry_bytes(ordinal: u64, key_bytes: usize, payload_bytes: usize) -> usize {
+        node_words(tower_height(ordinal), key_bytes, payload_bytes) * WORD_BYTES
+    }
+
     /// Bytes of the capacity that inserts have taken, including those still under way.
     pub fn used_bytes(&self) -> usize {
         self.nodes.used_words() * WORD_BYTES

@@ -1,6 +1,7 @@
 //! Survivors of a collection whose keys are in memory, from the heads that were read to the order in which they are copied.
 
 use crate::base::ids::Sequence;
+use crate::base::key_sort::{SORT_BYTES, places_by_key};
 use crate::base::keys::KeyOrder;
 use crate::vlog::format::record_len;
 use crate::vlog::heads::Head;
@@ -48,7 +49,7 @@ impl Batch {
     /// Bytes of memory that it takes while it is sorted.
     pub fn memory_bytes(&self) -> usize {
         let sorted_anew = self.survivors.len() * size_of::<Survivor>() + self.keys.len();
-        2 * sorted_anew + self.survivors.len() * size_of::<Rank>() + self.records.len()
+        2 * sorted_anew + self.survivors.len() * SORT_BYTES + self.records.len()
     }
 
     /// Forgets everything but keeps the memory.
@@ -72,56 +73,24 @@ impl Batch {
     /// Sorts by key, and versions of a key from the newest to the oldest. Keys end up one after the other in memory, for
     /// all who walk along them.
     pub fn sort(&mut self, order: &KeyOrder) {
-        let shared = if order.is_bytewise() { self.shared_prefix() } else { usize::MAX };
-        let rank = |(survivor, place)| Rank { digits: digits(self.key(survivor), shared), place };
-        let mut ranks: Vec<Rank> = self.survivors.iter().zip(0..).map(rank).collect();
-        ranks.sort_unstable_by(|left, right| {
-            left.digits.cmp(&right.digits).then_with(|| {
-                let [left, right] = [left, right].map(|rank| &self.survivors[rank.place as usize]);
-                let keys = order.compare_user(self.key(left), self.key(right));
-                keys.then(right.sequence.cmp(&left.sequence))
-            })
-        });
+        let at = |place: u32| {
+            let survivor = &self.survivors[place as usize];
+            (self.key(survivor), survivor.sequence)
+        };
+        let places = places_by_key(order, end_of(&self.survivors), at);
         let mut survivors = Vec::with_capacity(self.survivors.len());
         let mut keys = Vec::with_capacity(self.keys.len());
-        for rank in ranks {
-            let survivor = self.survivors[rank.place as usize];
+        for place in places {
+            let survivor = self.survivors[place as usize];
             survivors.push(Survivor { key: (end_of(&keys), survivor.key.1), ..survivor });
             keys.extend_from_slice(self.key(&survivor));
         }
         (self.survivors, self.keys) = (survivors, keys);
     }
-
-    /// How many bytes all keys begin with alike.
-    fn shared_prefix(&self) -> usize {
-        let Some(first) = self.survivors.first() else { return 0 };
-        let first = self.key(first);
-        self.survivors.iter().fold(first.len(), |shared, survivor| {
-            let both = first[..shared].iter().zip(self.key(survivor));
-            both.take_while(|(left, right)| left == right).count()
-        })
-    }
 }
 
-fn end_of(bytes: &[u8]) -> u32 {
-    u32::try_from(bytes.len()).expect("a batch is bounded far below 4 GiB")
-}
-
-/// A survivor's place in the order of keys, as far as some bytes of its key tell.
-#[derive(Debug, Clone, Copy)]
-struct Rank {
-    digits: u64,
-    place: u32,
-}
-
-/// The bytes of `key` from `start` on as a number, zeros behind its end: in the order of bytes it never decreases from a
-/// key to a greater one.
-fn digits(key: &[u8], start: usize) -> u64 {
-    let rest = key.get(start..).unwrap_or_default();
-    let mut bytes = [0; 8];
-    let len = rest.len().min(bytes.len());
-    bytes[..len].copy_from_slice(&rest[..len]);
-    bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+fn end_of<T>(all: &[T]) -> u32 {
+    u32::try_from(all.len()).expect("a batch is bounded far below 4 GiB")
 }
 
 #[cfg(test)]
