@@ -4,7 +4,7 @@
 use super::File;
 
 /// Bytes after which writing begins: enough to lie together on the device.
-const STEP_BYTES: u64 = 4 << 20;
+const STEP_BYTES: u64 = 1 << 20;
 /// A page that is written to once more would have to go to the device again.
 const PAGE_BYTES: u64 = 4096;
 
