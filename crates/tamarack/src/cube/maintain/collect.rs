@@ -36,7 +36,6 @@ impl Cube {
         space: &Space,
         demand: Demand,
     ) -> bool {
-        state.waits_for_room = false;
         let off = self.options.gc == GcPolicy::Off || state.gc_pauses > 0;
         if off || state.collection_stopped.holds(|| self.env.clock.monotonic()) {
             return state.collecting > 0;
@@ -61,7 +60,6 @@ impl Cube {
             let end = |state: &mut State| state.collecting -= 1;
             this.start(state, Priority::Low, end, move |cube| cube.collection_job(share));
         }
-        state.waits_for_room = wanted && !fits && state.collecting == 0;
         state.collecting > 0 || wanted && !fits
     }
 

@@ -83,8 +83,6 @@ struct State {
     replacing: Option<Box<Replacing>>,
     /// The segments in which there was nothing left to sort.
     surveyed: Option<sort::Surveyed>,
-    /// Whether a collection was wanted when jobs were last scheduled, and waits for the room that a removal will make.
-    waits_for_room: bool,
     /// Collections on their callers' threads.
     requested: usize,
     /// How many jobs have ended.
@@ -420,18 +418,22 @@ impl Cube {
     /// Ends a job: `finish` changes the state and whatever became possible is started under one lock, so that nobody
     /// finds the cube idle in between.
     fn end_job(&self, finish: impl FnOnce(&mut State)) {
-        let space = self.space();
         let mut state = self.maintenance.state.lock();
+        let space = loop {
+            let ended = state.ended;
+            drop(state);
+            let space = self.space();
+            state = self.maintenance.state.lock();
+            // A removal that has ended meanwhile has made space, and has left what that makes possible to this job.
+            if state.ended == ended {
+                break space;
+            }
+        };
         finish(&mut state);
         state.ended += 1;
         self.schedule_in(&mut state, &space);
-        let waits_for_room = state.waits_for_room;
         drop(state);
         self.maintenance.changed.notify_all();
-        // A removal that ended after the space was looked at has found this job, and will not look again.
-        if waits_for_room && !self.is_removing() {
-            self.schedule();
-        }
     }
 
     /// Runs a job, which is counted in the state already, on its caller's thread; `end` takes it out of the state.

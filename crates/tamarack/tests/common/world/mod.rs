@@ -12,7 +12,7 @@ use tamarack::{
 };
 
 use super::time::Time;
-use super::{Random, assert_clean, copy_directory};
+use super::{Random, assert_clean, copy_directory, file_names};
 
 pub use model::{Model, Walker};
 pub use steps::{Character, Kind, Step, Weights};
@@ -293,8 +293,10 @@ impl World {
     fn crash(&mut self) {
         self.db().wait_idle().unwrap();
         let before = self.path();
+        let files = file_names(&before);
         self.generation += 1;
         copy_directory(&before, &self.path());
+        assert_eq!(file_names(&before), files, "nothing is under way");
         self.walkers.clear();
         self.snapshots.clear();
         self.db = None;
