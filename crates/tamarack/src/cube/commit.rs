@@ -230,6 +230,8 @@ impl Cube {
             let sequence = Sequence(grant.first_sequence.0 + index as u64);
             let key = entry.operation.key();
             if segment.is_mapped() {
+                // Memory answers while the value is copied.
+                grant.memtable.prefetch(key);
                 let header = entry.header(sequence, BatchPlace::of(index, count));
                 segment.write_record(offset, &header, key, entry.stored);
             }

@@ -143,6 +143,8 @@ pub enum Cleared {
     Memtable(Arc<Memtable>, usize),
     /// The memtable has this many bytes left after all.
     MemtableRoom(usize),
+    /// Here is one with all operations of the memtable, to go on with; it has this many bytes left.
+    MemtableCopy(Arc<Memtable>, usize),
     /// Here is the next segment; what is reserved of it was taken for this.
     Segment(Arc<Segment>, Claim),
     /// All the space of this segment that is reserved is open to this.
@@ -535,6 +537,7 @@ impl State {
                 self.segment = Some(segment);
             }
             Cleared::MemtableRoom(bytes) => self.memtable_left = bytes,
+            Cleared::MemtableCopy(memtable, bytes) => (self.memtable, self.memtable_left) = (memtable, bytes),
             Cleared::Space(segment, claim) => {
                 if claim == Claim::Data {
                     self.open_to_data = segment.allocated();

@@ -109,6 +109,11 @@ impl Current {
         });
     }
 
+    /// Replaces the active memtable by one that has all of its operations.
+    pub fn replace_active(&self, active: Arc<Memtable>) {
+        self.replace(|old| ReadState { active, ..old.clone() });
+    }
+
     /// The present state and the present moment, which `now` tells: every operation up to then points into segments
     /// that the state holds, because a segment is added before anything in it becomes visible (I-06).
     pub fn at_present(&self, now: impl Fn() -> Sequence) -> (Guard<Arc<ReadState>>, Sequence) {

@@ -37,7 +37,9 @@ impl Cube {
         }
     }
 
-    /// Freezes the active memtable, which waits for a flush if too many are frozen, and begins the next.
+    /// Freezes the active memtable, which waits for a flush if too many are frozen, and begins the next. A sample is not
+    /// frozen when it is full: all that was granted in it is published, so it is copied, and goes on as the copy. Readers that
+    /// have it find there all that they may see.
     ///
     /// # Errors
     /// Why flushing stopped, if it had to be waited for; nothing has changed then.
@@ -49,12 +51,17 @@ impl Cube {
             if left >= turn.memtable_bytes && left > turn.memtable.capacity() / ROOM_WORTH_USING {
                 return Ok(Cleared::MemtableRoom(left));
             }
+            if turn.memtable.is_sample() {
+                return Ok(self.grow_memtable(turn));
+            }
         }
         if turn.used {
             self.wait_for_flush(turn.log_bytes)?;
         }
-        let bytes = self.options.memtable_bytes.max(turn.memtable_bytes);
-        let memtable = Arc::new(Memtable::new(self.keys.clone(), bytes, turn.memtable.key_shape()));
+        let (bytes, least) = (self.options.memtable_bytes, turn.memtable_bytes);
+        let shape = turn.memtable.key_shape();
+        let memtable = Arc::new(Memtable::begin(self.keys.clone(), bytes, least, shape));
+        let bytes = memtable.capacity();
         let frozen = turn.used.then(|| Frozen {
             memtable: Arc::clone(&turn.memtable),
             end: turn.tail,
@@ -65,6 +72,14 @@ impl Cube {
         self.current.rotate(Arc::clone(&memtable), frozen);
         self.schedule();
         Ok(Cleared::Memtable(memtable, bytes))
+    }
+
+    fn grow_memtable(&self, turn: &MemtableTurn) -> Cleared {
+        let least = turn.memtable.memory_bytes() + turn.memtable_bytes;
+        let memtable = Arc::new(turn.memtable.grown(self.options.memtable_bytes.max(least)));
+        self.current.replace_active(Arc::clone(&memtable));
+        let left = memtable.capacity() - memtable.memory_bytes();
+        Cleared::MemtableCopy(memtable, left)
     }
 
     /// Begins the next segment; the full one is sealed in the background.

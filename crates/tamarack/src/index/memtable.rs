@@ -25,7 +25,12 @@ use super::key_shape::KeyShape;
 pub struct Memtable {
     list: Arc<SkipList<CodedOrder>>,
     capacity_bytes: usize,
+    is_sample: bool,
 }
+
+/// A sample is at most so large, which is some thousand keys that point to values, and at most this part of a memtable.
+const SAMPLE_BYTES_MAX: usize = 128 << 10;
+const SAMPLE_PART: usize = 16;
 
 /// What a memtable knows about a user key at some sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +48,35 @@ impl Memtable {
     /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys have
     /// the `expected` shape, and right with any: take the [`key_shape`](Self::key_shape) of the one before.
     pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyShape>) -> Self {
+        let is_sample = expected.is_none();
         let order = CodedOrder { order, shape: expected.unwrap_or_default() };
-        Self { list: Arc::new(SkipList::new(order, capacity_bytes)), capacity_bytes }
+        Self { list: Arc::new(SkipList::new(order, capacity_bytes)), capacity_bytes, is_sample }
+    }
+
+    /// An empty memtable of `bytes` if the shape of user keys is known, else a small one, a *sample*, that is to go on as
+    /// one of `bytes` once it is full ([`grown`](Self::grown)); in either case of `least` bytes or more.
+    pub fn begin(order: KeyOrder, bytes: usize, least: usize, expected: Option<KeyShape>) -> Self {
+        let sample = (bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX);
+        let capacity = if expected.is_some() { bytes } else { sample };
+        Self::new(order, capacity.max(least), expected)
+    }
+
+    /// Whether it was made before anything was known of the keys.
+    pub fn is_sample(&self) -> bool {
+        self.is_sample
+    }
+
+    /// The same entries in a memtable of `capacity_bytes`, which knows what their user keys look like. Nothing may be
+    /// inserted meanwhile.
+    pub fn grown(&self, capacity_bytes: usize) -> Self {
+        let grown = Self::new(self.list.order().order.clone(), capacity_bytes, self.key_shape());
+        let mut next = self.list.first();
+        while let Some(node) = next {
+            let (key, trailer) = node.key().split_at(node.key().len() - TRAILER_BYTES);
+            grown.list.insert([key, trailer], node.payload());
+            next = node.next();
+        }
+        grown
     }
 
     /// The most bytes of capacity that an entry takes; on average it takes some 150 less. So a caller should
@@ -57,6 +89,11 @@ impl Memtable {
     /// Bytes of capacity that the `ordinal`-th insert takes, counted from 0.
     pub fn entry_bytes(ordinal: usize, user_key_bytes: usize, payload_bytes: usize) -> usize {
         SkipList::<CodedOrder>::entry_bytes(ordinal as u64, user_key_bytes + TRAILER_BYTES, payload_bytes)
+    }
+
+    /// Has the processor fetch what an insert of `user_key` will begin with: for who has something else to do before.
+    pub fn prefetch(&self, user_key: &[u8]) {
+        self.list.prefetch(self.list.order().user_key_code(user_key));
     }
 
     /// Inserts what the operation numbered `sequence` did to `user_key`.
@@ -271,6 +308,12 @@ mod tests {
                 prop_assert!(!cursor.valid());
                 cursor.seek_to_first()?;
                 prop_assert_eq!(walk(&mut cursor, Cursor::next)?, &sorted[..]);
+                let grown = memtable.grown(capacity + 1000);
+                let mut copies = grown.cursor();
+                copies.seek_to_first()?;
+                prop_assert_eq!(walk(&mut copies, Cursor::next)?, &sorted[..]);
+                prop_assert_eq!(grown.memory_bytes(), memtable.memory_bytes());
+                prop_assert!(!grown.is_sample() || operations.is_empty());
                 for (key, sequence) in &probes {
                     let target = seek_key(key, Sequence(*sequence));
                     cursor.seek(&target)?;

@@ -1,9 +1,10 @@
 //! Where to begin a search near its goal: a hint that saves the upper levels of most searches.
 //!
-//! The range of codes is cut into equal buckets, and each bucket remembers one node of its own that has a tower
-//! tall enough. A search for a code begins at the node of the nearest bucket before that of the code: all codes
-//! there are smaller, so the node is before the goal whatever else is true. Where codes crowd in few buckets the
-//! way from there would be long, and the search begins at the head as if there were no fingers.
+//! The range of codes is cut into equal buckets, and each bucket remembers, of its nodes with a tower tall enough, the
+//! one with the largest code. A search for a code begins at that of its own bucket, if its code is smaller, else at that
+//! of the nearest bucket before, where all codes are: so the node is before the goal whatever else is true, and hardly
+//! any other as tall lies between. Where codes crowd in few buckets the way from there would be long, and the search
+//! begins at the head as if there were no fingers.
 //!
 //! How many entries a list will have is not known: its memory may be full after a tenth of them or never. So there
 //! are several tiers of buckets, each an eighth as many as the one below, for towers three levels taller. The finest
@@ -18,9 +19,9 @@ use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
 /// The levels that the fingers of each tier point into, and on which a search from one begins.
 const LEVELS: [usize; 3] = [2, 5, 8];
 
-/// Of the finest tier, words of arena for each bucket, and the most buckets: a bucket is to have some ten tall nodes in a
+/// Of the finest tier, words of arena for each bucket, and the most buckets: a bucket is to have some three tall nodes in a
 /// full arena, and all buckets together are to stay in a processor's cache. A tier has an eighth of the one below.
-const BUCKET_WORDS: usize = 512;
+const BUCKET_WORDS: usize = 128;
 const BUCKETS_MAX: usize = 1 << 16;
 
 /// How many buckets back a finger is looked for.
@@ -45,7 +46,7 @@ struct Tier {
 
 #[derive(Debug)]
 struct Bucket {
-    /// A node of the bucket, as an edge of the tier's level; 0 while there is none.
+    /// The node of the bucket, as an edge of the tier's level: such words are in the order of codes. 0 while there is none.
     word: AtomicU64,
     /// Nodes of the bucket that could be its finger.
     nodes: AtomicU32,
@@ -89,24 +90,21 @@ impl Tier {
     fn store(&self, node: Edge<'_>) {
         debug_assert_eq!(node.level(), self.level);
         let bucket = &self.buckets[self.bucket(node.code())];
-        bucket.word.store(node.word(), Ordering::Release);
+        bucket.word.fetch_max(node.word(), Ordering::Release);
         bucket.nodes.fetch_add(1, Ordering::Relaxed);
     }
 
     fn before<'a>(&self, nodes: &'a Nodes, code: u32) -> Option<Slot<'a>> {
-        let end = self.bucket(code);
-        if self.buckets[end].nodes.load(Ordering::Relaxed) > CROWD {
-            return None;
-        }
-        for bucket in self.buckets[end.saturating_sub(BUCKETS_BACK_MAX)..end].iter().rev() {
+        let own = self.bucket(code);
+        for bucket in self.buckets[own.saturating_sub(BUCKETS_BACK_MAX)..=own].iter().rev() {
             if bucket.nodes.load(Ordering::Relaxed) > CROWD {
                 return None;
             }
             let word = bucket.word.load(Ordering::Acquire);
-            if word != 0 {
-                // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a
-                // list has one `Fingers` and one `Nodes`.
-                let edge = unsafe { nodes.edge(self.level, word) };
+            // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a list has one
+            // `Fingers` and one `Nodes`.
+            let edge = unsafe { nodes.edge(self.level, word) };
+            if !edge.is_end() && edge.code() < code {
                 return edge.target();
             }
         }

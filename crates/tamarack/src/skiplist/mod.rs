@@ -130,6 +130,15 @@ impl<O: Order> SkipList<O> {
         self.fingers.store(top, code);
     }
 
+    /// Has the processor fetch what an insert, or a search, of a key with `code` will begin with: for who has something
+    /// else to do before.
+    #[inline]
+    pub fn prefetch(&self, code: u32) {
+        if let Some(near) = self.fingers.before(&self.nodes, 0, code) {
+            near.prefetch();
+        }
+    }
+
     /// The first entry.
     pub fn first(&self) -> Option<Node<'_>> {
         self.nodes.head(0).load().node()
