@@ -6,10 +6,10 @@
 //! any other as tall lies between. Where codes crowd in few buckets the way from there would be long, and the search
 //! begins at the head as if there were no fingers.
 //!
-//! How many entries a list will have is not known: its memory may be full after a tenth of them or never. So there
-//! are several tiers of buckets, each an eighth as many as the one below, for towers three levels taller. The finest
-//! tier serves a full list, the next ones a list that has few entries yet, and tall nodes, whose insert must learn
-//! what is before them on all of their levels.
+//! How many entries a list will have is not known: its memory may be full after a tenth of them or never. So beside the
+//! buckets there is a bit for each that tells whether it has a node: the nearest one that does is found without a look
+//! into those that do not. Tall nodes, whose insert must learn what is before them on all of their levels, have further
+//! tiers of buckets, each an eighth as many as the one below, for towers three levels taller.
 
 #![expect(unsafe_code, reason = "turns stored words back into edges")]
 
@@ -24,11 +24,11 @@ const LEVELS: [usize; 3] = [2, 5, 8];
 const BUCKET_WORDS: usize = 128;
 const BUCKETS_MAX: usize = 1 << 16;
 
-/// How many buckets back a finger is looked for.
-const BUCKETS_BACK_MAX: usize = 4;
-
 /// Nodes with a tower tall enough that make a bucket crowded.
 const CROWD: u32 = 16;
+
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
 
 /// The fingers of one list.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) struct Fingers {
 struct Tier {
     level: usize,
     buckets: Box<[Bucket]>,
+    /// Which buckets have a node.
+    occupied: Box<[AtomicU64]>,
     shift: u32,
 }
 
@@ -84,31 +86,52 @@ impl Tier {
     fn new(level: usize, buckets: usize) -> Self {
         let count = buckets.max(2).next_power_of_two();
         let bucket = |_| Bucket { word: AtomicU64::new(0), nodes: AtomicU32::new(0) };
-        Self { level, buckets: (0..count).map(bucket).collect(), shift: u32::BITS - count.trailing_zeros() }
+        Self {
+            level,
+            buckets: (0..count).map(bucket).collect(),
+            occupied: (0..count.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect(),
+            shift: u32::BITS - count.trailing_zeros(),
+        }
     }
 
     fn store(&self, node: Edge<'_>) {
         debug_assert_eq!(node.level(), self.level);
-        let bucket = &self.buckets[self.bucket(node.code())];
+        let own = self.bucket(node.code());
+        let bucket = &self.buckets[own];
         bucket.word.fetch_max(node.word(), Ordering::Release);
-        bucket.nodes.fetch_add(1, Ordering::Relaxed);
+        if bucket.nodes.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.occupied[own / BITS].fetch_or(1 << (own % BITS), Ordering::Relaxed);
+        }
     }
 
     fn before<'a>(&self, nodes: &'a Nodes, code: u32) -> Option<Slot<'a>> {
         let own = self.bucket(code);
-        for bucket in self.buckets[own.saturating_sub(BUCKETS_BACK_MAX)..=own].iter().rev() {
-            if bucket.nodes.load(Ordering::Relaxed) > CROWD {
+        let here = self.occupied[own / BITS].load(Ordering::Relaxed);
+        if here >> (own % BITS) & 1 == 1 {
+            if self.buckets[own].nodes.load(Ordering::Relaxed) > CROWD {
                 return None;
             }
-            let word = bucket.word.load(Ordering::Acquire);
-            // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a list has one
-            // `Fingers` and one `Nodes`.
-            let edge = unsafe { nodes.edge(self.level, word) };
-            if !edge.is_end() && edge.code() < code {
-                return edge.target();
+            let finger = self.finger(nodes, own);
+            if !finger.is_end() && finger.code() < code {
+                return finger.target();
             }
         }
-        None
+        let before = here & ((1 << (own % BITS)) - 1);
+        let (word, bits) = if before == 0 {
+            let word = (own / BITS).checked_sub(1)?;
+            (word, self.occupied[word].load(Ordering::Relaxed))
+        } else {
+            (own / BITS, before)
+        };
+        // A bucket that has a bit may, for a moment, seem to have no node yet.
+        self.finger(nodes, word * BITS + bits.checked_ilog2()? as usize).target()
+    }
+
+    fn finger<'a>(&self, nodes: &'a Nodes, bucket: usize) -> Edge<'a> {
+        let word = self.buckets[bucket].word.load(Ordering::Acquire);
+        // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a list has one
+        // `Fingers` and one `Nodes`.
+        unsafe { nodes.edge(self.level, word) }
     }
 
     fn bucket(&self, code: u32) -> usize {
