@@ -6,9 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tamarack::testing::{Call, FaultEnv, posix_env};
 use tamarack::{Db, IterOptions, Options, ReadOptions, WriteBatch, WriteOptions};
 
+use crate::common::fast_directory;
+
 const WRITERS: u64 = 4;
 const ROUNDS: u64 = 1500;
 const KEYS: u64 = 8;
+/// As many batches of each writer fill the first memtable, which is a sample, while there is room in what it becomes.
+const ROUNDS_OF_GROWTH: u64 = 20;
+const DATABASES: usize = 60;
+/// A value that takes so long to copy that some writer is always at it.
+const LONG: usize = 32 << 10;
 /// Threads that sync every write.
 const SYNCERS: u64 = 8;
 
@@ -71,6 +78,38 @@ fn readers_see_whole_batches_in_order() {
         }
     }
     assert!(db.check(tamarack::CheckLevel::Values).is_clean());
+}
+
+/// The first memtable is small, and copied once a batch does not fit: whoever writes beside that loses nothing, and finds it at
+/// once.
+#[test]
+fn writers_beside_the_growth_of_the_first_memtable_lose_nothing() {
+    let options = Options { segment_bytes_max: 16 << 20, ..small() };
+    let is_there = |db: &Db, key: &[u8]| db.get(key).unwrap().is_some();
+    for _ in 0..DATABASES {
+        let directory = fast_directory();
+        let db = Db::open(directory.path(), options.clone()).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let db = &db;
+                scope.spawn(move || {
+                    for round in 0..ROUNDS_OF_GROWTH {
+                        let keys = round * KEYS..(round + 1) * KEYS;
+                        let long = writer.is_multiple_of(2);
+                        let mut batch = WriteBatch::new();
+                        for index in keys.clone().take(if long { 1 } else { KEYS as usize }) {
+                            batch.put(&key(writer, index), if long { &[7; LONG] } else { b"short" }).unwrap();
+                        }
+                        db.write(&batch, &WriteOptions::default()).unwrap();
+                        assert!(is_there(db, &key(writer, keys.start)), "what was just written");
+                    }
+                });
+            }
+        });
+        for writer in 0..WRITERS {
+            assert!((0..ROUNDS_OF_GROWTH).all(|round| is_there(&db, &key(writer, round * KEYS))));
+        }
+    }
 }
 
 fn read_until(db: &Db, done: &AtomicBool, reader: u64) {

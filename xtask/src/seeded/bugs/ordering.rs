@@ -185,6 +185,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("loom", "loom_inserts_at_one_place_keep_the_order"),
     },
     Bug {
+        name: "memtable-copied-too-early",
+        what: "The first memtable is copied while writers still insert.",
+        edits: &[Edit {
+            file: "cube/turn.rs",
+            find: "            self.publisher.wait_for(turn.last_ticket)?;",
+            put: "            if !(BUG && turn.memtable.is_sample()) {\n                self.publisher.wait_for(turn.last_ticket)?;\n            }",
+        }],
+        caught_by: ("engine", "writers_beside_the_growth_of_the_first_memtable_lose_nothing"),
+    },
+    Bug {
         name: "finger-left-without-release",
         what: "A finger is set to a node without release.",
         edits: &[Edit {
