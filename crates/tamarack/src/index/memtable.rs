@@ -48,20 +48,21 @@ impl Memtable {
     /// [`entry_bytes_max`](Self::entry_bytes_max) counts them. It is fastest when most user keys have
     /// the `expected` shape, and right with any: take the [`key_shape`](Self::key_shape) of the one before.
     pub fn new(order: KeyOrder, capacity_bytes: usize, expected: Option<KeyShape>) -> Self {
-        let is_sample = expected.is_none();
         let order = CodedOrder { order, shape: expected.unwrap_or_default() };
-        Self { list: Arc::new(SkipList::new(order, capacity_bytes)), capacity_bytes, is_sample }
+        Self { list: Arc::new(SkipList::new(order, capacity_bytes)), capacity_bytes, is_sample: false }
     }
 
-    /// An empty memtable of `bytes` if the shape of user keys is known, else a small one, a *sample*, that is to go on as
-    /// one of `bytes` once it is full ([`grown`](Self::grown)); in either case of `least` bytes or more.
+    /// An empty memtable of `bytes`, or `least` if that is more. If nothing is known of the shape of user keys, and `least`
+    /// is not too much for that, it is a *sample*: a small one, which is to go on as one of `bytes` once it is full
+    /// ([`grown`](Self::grown)).
     pub fn begin(order: KeyOrder, bytes: usize, least: usize, expected: Option<KeyShape>) -> Self {
         let sample = (bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX);
-        let capacity = if expected.is_some() { bytes } else { sample };
-        Self::new(order, capacity.max(least), expected)
+        let is_sample = expected.is_none() && least <= sample;
+        let capacity = if is_sample { sample } else { bytes.max(least) };
+        Self { is_sample, ..Self::new(order, capacity, expected) }
     }
 
-    /// Whether it was made before anything was known of the keys.
+    /// Whether it is small because nothing was known of the keys.
     pub fn is_sample(&self) -> bool {
         self.is_sample
     }
@@ -313,7 +314,6 @@ mod tests {
                 copies.seek_to_first()?;
                 prop_assert_eq!(walk(&mut copies, Cursor::next)?, &sorted[..]);
                 prop_assert_eq!(grown.memory_bytes(), memtable.memory_bytes());
-                prop_assert!(!grown.is_sample() || operations.is_empty());
                 for (key, sequence) in &probes {
                     let target = seek_key(key, Sequence(*sequence));
                     cursor.seek(&target)?;
@@ -328,6 +328,23 @@ mod tests {
                 prop_assert!(memtable.memory_bytes() <= memtable.capacity());
                 prop_assert_eq!(memtable.key_shape().is_none(), operations.is_empty());
             }
+        }
+    }
+
+    #[test]
+    fn a_sample_is_small_and_goes_on_as_a_whole_memtable() {
+        let [order, _] = orders();
+        let sample = Memtable::begin(order.clone(), 64 << 10, 100, None);
+        assert_eq!((sample.is_sample(), sample.capacity()), (true, 4 << 10));
+        sample.insert(b"k", Sequence(7), EntryKind::Inline, b"v");
+        let grown = sample.grown(64 << 10);
+        assert_eq!((grown.is_sample(), grown.capacity()), (false, 64 << 10));
+        assert_eq!(grown.get(b"k", Sequence(7)), sample.get(b"k", Sequence(7)));
+        for (least, shape, capacity) in
+            [(100, grown.key_shape(), 64 << 10), (5000, None, 64 << 10), (70_000, None, 70_000)]
+        {
+            let whole = Memtable::begin(order.clone(), 64 << 10, least, shape);
+            assert_eq!((whole.is_sample(), whole.capacity()), (false, capacity));
         }
     }
 
