@@ -47,6 +47,8 @@ struct Watch {
     exhausted_since: Option<Duration>,
     /// Since when nothing has been freed although all is taken that may be, and the least that has been taken since.
     stuck: Option<(Duration, u64)>,
+    /// How much had been written when memtables or the log were last asked for in vain.
+    unflushable: Option<u64>,
     /// The number of the snapshot that was told of.
     warned_of_snapshot: Option<u64>,
     /// The number of the reader that was told of.
@@ -154,15 +156,18 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         state.idle = true;
         self.schedule_in(&mut state, &space);
-        let busy = self.is_busy(&state);
+        let (busy, may_flush) = (self.is_busy(&state), state.stopped.is_none());
         drop(state);
         if busy {
             return;
         }
         // Its failure costs space; a writer that needs the segment makes it itself.
         drop(self.spare.discard(&*self.env.fs));
-        self.surface_garbage(&space);
-        self.expose_log();
+        // What failed is not tried again before something has been written.
+        if may_flush && watch.unflushable != Some(log_bytes) {
+            let asked = self.surface_garbage(&space).and_then(|()| self.expose_log());
+            watch.unflushable = asked.is_err().then_some(log_bytes);
+        }
         if now.saturating_sub(watch.unread_since) < IDLE_AFTER {
             self.sort_for_scans(&mut watch.scans_paid_for);
         } else {
@@ -205,8 +210,8 @@ impl Cube {
     }
 
     /// Flushes memtables if much could be dead by what is in them: as many values of average size as they hold
-    /// operations. If that fails, whoever waits for a flush hears why.
-    fn surface_garbage(&self, space: &Space) {
+    /// operations.
+    fn surface_garbage(&self, space: &Space) -> Result<()> {
         let version = self.index.version();
         let operations = self.publisher.visible().0.saturating_sub(version.numbers().last_sequence.0);
         let (mut values, mut bytes) = (0_u64, 0_u64);
@@ -214,9 +219,10 @@ impl Cube {
             (values, bytes) = (values + live.values, bytes + live.bytes);
         }
         if operations.saturating_mul(bytes / values.max(1)) > space.slack / SURFACE_PART_OF_SLACK {
-            drop(self.order.rotate_memtable(|turn| self.next_memtable(turn)));
+            self.order.rotate_memtable(|turn| self.next_memtable(turn))?;
             self.schedule();
         }
+        Ok(())
     }
 
     /// Tells of the oldest snapshot, once, if it is old and space is wanted, or more than the slack kept for it: what

@@ -140,10 +140,10 @@ impl Cube {
     }
 
     /// Has the log sealed and flushed up to its end, where that is much beside the index: only then can its values be
-    /// sorted. Called while nothing is written and no job runs. If it fails, whoever waits for a flush hears why.
-    pub(super) fn expose_log(&self) {
+    /// sorted. Called while nothing is written and no job runs.
+    pub(super) fn expose_log(&self) -> Result<()> {
         if !self.may_sort() {
-            return;
+            return Ok(());
         }
         let state = self.current.load();
         let active = self.order.active_segment().map_or(0, |(_, end)| end);
@@ -151,11 +151,11 @@ impl Cube {
         let index = state.version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
         drop(state);
         if log >= index.max(self.options.segment_bytes_max / EXPOSED_PART) {
-            drop(
-                self.end_segment().and_then(|()| self.order.rotate_memtable(|turn| self.next_memtable(turn))),
-            );
+            self.end_segment()?;
+            self.order.rotate_memtable(|turn| self.next_memtable(turn))?;
             self.schedule();
         }
+        Ok(())
     }
 
     fn may_sort(&self) -> bool {
