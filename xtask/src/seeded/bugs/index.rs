@@ -200,4 +200,14 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("lib", "index::tests::files::missing_and_cut_files_are_named"),
     },
+    Bug {
+        name: "full-disk-asked-at-each-look",
+        what: "At rest, a flush that failed because the disk is full is asked for at each look.",
+        edits: &[Edit {
+            file: "cube/maintain/idle.rs",
+            find: "if may_flush && watch.unflushable != Some(log_bytes) {",
+            put: "if BUG || (may_flush && watch.unflushable != Some(log_bytes)) {",
+        }],
+        caught_by: ("engine", "faults::a_full_disk_is_not_asked_over_and_over_by_background_work"),
+    },
 ];

@@ -31,6 +31,10 @@ impl Cube {
         if !self.may_sort() || do_readers_hold_much(space) || space.is_over_goal(demand) {
             return false;
         }
+        // It would give way at once, and begin again at the next look.
+        if self.are_writers_held_up() {
+            return false;
+        }
         let surveyed = self.surveyed();
         let mut state = self.maintenance.state.lock();
         if state.is_busy() || state.gc_pauses > 0 || state.surveyed == Some(surveyed) {
@@ -50,7 +54,7 @@ impl Cube {
     /// they read.
     pub(super) fn sort_for_scans(&self, paid_for: &mut u64) {
         let scanned = self.counters.scanned_bytes.load(Ordering::Relaxed);
-        if scanned - *paid_for < self.sorting_job_bytes() || !self.may_sort() || self.are_writers_held_up() {
+        if scanned - *paid_for < self.sorting_job_bytes() || !self.may_sort() {
             return;
         }
         if self.start_sorting(&self.space(), Demand::Busy) {
