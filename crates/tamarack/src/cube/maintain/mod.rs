@@ -368,9 +368,11 @@ impl Cube {
                 return Err(error.clone());
             }
             if !self.is_busy(&state) {
-                // The space may have been another when jobs were last scheduled.
+                // The space may have been another when jobs were last scheduled, and whoever prepares a segment, which is no job,
+                // may be the last to hold a file.
                 if !std::mem::replace(&mut has_looked, true) {
                     drop(state);
+                    self.spare.settle();
                     let space = self.space();
                     state = self.maintenance.state.lock();
                     state.idle = true;
@@ -382,7 +384,6 @@ impl Cube {
                     drop(state);
                     // The jobs have let go of what they were reading.
                     self.punch_holes(true);
-                    self.spare.settle();
                     return Ok(());
                 }
                 if state.closing {
