@@ -77,6 +77,26 @@ pub trait Fs: Send + Sync + fmt::Debug {
     /// exclusive one. Fails with [`io::ErrorKind::WouldBlock`] when the lock is taken. Dropping the result, or
     /// the death of the process, releases it.
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>>;
+    /// A queue for up to `depth` reads of this file system's files; `None` where there is none to be had, so that whoever wants
+    /// several reads under way needs as many threads.
+    fn read_queue(&self, depth: u32) -> Option<Box<dyn ReadQueue>>;
+}
+
+/// Reads that are under way at a time: one thread begins them without waiting for any, and takes their outcomes as they come, in
+/// any order. What is under way when the queue is dropped is waited for, and lost.
+pub trait ReadQueue: Send + fmt::Debug {
+    /// How many more reads may be under way.
+    fn room(&self) -> usize;
+    /// Whether none is.
+    fn is_empty(&self) -> bool;
+    /// Takes in a read of `len` bytes of `file` at `offset`, which `ticket` tells from others. There must be room.
+    fn begin(&mut self, ticket: usize, file: &Arc<dyn File>, offset: u64, len: usize);
+    /// Lets the device begin with what was taken in. Whoever does not call it lets it begin with
+    /// [`finish_some`](Self::finish_some).
+    fn submit(&mut self);
+    /// Waits until a read has ended, if any is under way, and hands over the outcomes there are: tickets, and what
+    /// [`File::read_at`] would have given, so fewer bytes than were wanted at the end of a file alone.
+    fn finish_some(&mut self, done: &mut dyn FnMut(usize, io::Result<&[u8]>));
 }
 
 /// How a directory is locked.
@@ -101,7 +121,7 @@ pub enum Access {
 }
 
 /// An open file. All methods take `&self` and may be called from several threads.
-pub trait File: Send + Sync + fmt::Debug {
+pub trait File: Any + Send + Sync + fmt::Debug {
     /// Reads at `offset` until `buf` is full or the file ends; returns how many bytes were read. Retries
     /// interrupted and partial reads, so a short count means the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;

@@ -10,7 +10,7 @@ use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Mutex};
-use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping};
+use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping, ReadQueue};
 
 use super::version::FileObserver;
 
@@ -142,6 +142,10 @@ impl Fs for MemoryFs {
     fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
         Ok(u64::MAX)
     }
+    fn read_queue(&self, _depth: u32) -> Option<Box<dyn ReadQueue>> {
+        None
+    }
+
     fn lock_dir(&self, _path: &Path, _mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -2,8 +2,9 @@
 //!
 //! An SSD serves scattered reads well only if many are under way (WiscKey, section 3.2 and figure 3). Scans and
 //! multi-gets collect what they want and hand it over here. The reads are dealt into *shares*; whoever has a thread takes
-//! one after the other, and the values of a share stay in the one buffer that they were read into. [`plan`] is pure;
-//! which threads there are is the caller's business.
+//! one after the other, and the values of a share stay in one buffer. Where the system has queues of reads, one thread
+//! has all reads of a share under way, and there are few shares; elsewhere each share has one read at a time, and there are
+//! many. [`plan`] is pure; which threads there are is the caller's business.
 
 use std::ops::Range;
 
@@ -13,6 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
+use crate::env::ReadQueue;
 use crate::env::pool::Job;
 
 /// A gap of at most this many bytes between two records is read along rather than skipped.
@@ -26,6 +28,11 @@ const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
 const WALK_SHARE_BYTES: u64 = 1024 * 1024;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
+
+/// So many bytes of reads are under way at a time in a queue ...
+const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// ... and the device begins as soon as it has been given so many: not before all are.
+const BEGUN_TOGETHER: usize = 8;
 
 /// One value wanted.
 #[derive(Debug, Clone)]
@@ -58,6 +65,17 @@ struct Run {
     members: Range<usize>,
     /// Whether the records have gaps between them and do not overlap: then their values can move together.
     has_gaps: bool,
+}
+
+impl Run {
+    fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether it is part of a walk along the log.
+    fn is_walk(&self) -> bool {
+        self.len() >= WALK_BYTES_MIN
+    }
 }
 
 /// Groups `wanted`, sorted by place, into reads.
@@ -96,7 +114,7 @@ pub struct Fetch {
     wanted: Vec<Wanted>,
     /// Those that wait for the device, or may.
     runs: Vec<Run>,
-    /// In how many shares they are dealt at most.
+    /// In how many shares they are dealt at most, if each has one read under way.
     ways: usize,
     runs_of_share: usize,
     progress: Mutex<Progress>,
@@ -145,9 +163,16 @@ impl Fetch {
     ) -> Self {
         wanted.sort_unstable_by_key(Wanted::position);
         let runs = plan(&wanted);
-        let runs_of_share = deal(&runs, ways);
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
-        Self { reader: Arc::clone(reader), keys, verify, wanted, runs, ways, runs_of_share, progress }
+        let reader = Arc::clone(reader);
+        let mut fetch = Self { reader, keys, verify, wanted, runs, ways, runs_of_share: 1, progress };
+        fetch.deal();
+        fetch
+    }
+
+    /// Deals the runs into shares.
+    fn deal(&mut self) {
+        self.runs_of_share = runs_of_share(&self.runs, self.ways, || self.reader.queues().are_there());
     }
 
     /// Reads what is in memory, here and now: handing that to other threads would take longer. What waits for the device is left,
@@ -158,15 +183,15 @@ impl Fetch {
         let mut share = Share::new(self, buffer.unwrap_or_default());
         let (mut hits, mut misses) = (0, 0);
         left.retain(|run| {
-            let tried = misses <= hits + MISSES_MAX && run.end - run.start <= RUN_BYTES_MAX;
+            let tried = misses <= hits + MISSES_MAX && run.len() <= RUN_BYTES_MAX;
             let found = tried && share.read_run(run, Wait::No);
             *(if found { &mut hits } else { &mut misses }) += 1;
             !found
         });
         let done = share.out;
         self.progress.lock().done.push(done);
-        self.runs_of_share = deal(&left, self.ways);
         self.runs = left;
+        self.deal();
     }
 
     /// How many threads could do something.
@@ -188,8 +213,13 @@ impl Fetch {
         while let Some((runs, buffer)) = self.begin_share() {
             let mut share = Share::new(self, buffer);
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
-            for run in runs {
-                share.read_run(run, Wait::Yes);
+            let queue = if runs.len() > 1 { self.reader.queues().take() } else { None };
+            if let Some(mut queue) = queue {
+                share.read_queued(runs, &mut *queue);
+            } else {
+                for run in runs {
+                    share.read_run(run, Wait::Yes);
+                }
             }
             let done = share.out;
             self.progress.lock().done.push(done);
@@ -211,11 +241,17 @@ impl Fetch {
     }
 }
 
-/// How many of `runs` make a share, if there are to be up to `ways` of these.
-fn deal(runs: &[Run], ways: usize) -> usize {
-    let bytes: u64 = runs.iter().map(|run| run.end - run.start).sum();
+/// How many of `runs` make a share, if there are to be up to `ways` of these, or one where there `are_queues`.
+fn runs_of_share(runs: &[Run], ways: usize, are_queues: impl FnOnce() -> bool) -> usize {
+    let bytes: u64 = runs.iter().map(Run::len).sum();
     let walks = bytes >= WALK_BYTES_MIN * runs.len() as u64;
-    let ways = if walks { ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize) } else { ways };
+    let ways = if walks {
+        ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize)
+    } else if runs.len() > 1 && are_queues() {
+        1
+    } else {
+        ways
+    };
     runs.len().div_ceil(ways.max(1)).max(1)
 }
 
@@ -243,14 +279,8 @@ impl<'a> Share<'a> {
 
     /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
     fn read_run(&mut self, run: &Run, wait: Wait) -> bool {
+        let Some(segment) = self.segment_of(run) else { return true };
         let members = &self.fetch.wanted[run.members.clone()];
-        let segment = match self.segment(run.segment) {
-            Ok(segment) => segment,
-            Err(error) => {
-                self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
-                return true;
-            }
-        };
         if wait == Wait::No {
             // What fails is read again, by those who tell why.
             return self.read_joined(&segment, run, members, wait).unwrap_or(false);
@@ -263,6 +293,80 @@ impl<'a> Share<'a> {
             self.read_one(&segment, want);
         }
         true
+    }
+
+    /// Has all `runs` read, as many of them at a time as `queue`, which is empty, has under way.
+    fn read_queued(&mut self, runs: &[Run], queue: &mut dyn ReadQueue) {
+        let values = &self.fetch.wanted[runs[0].members.start..runs[runs.len() - 1].members.end];
+        let value_bytes: u64 = values.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
+        self.make_room(usize::try_from(value_bytes).unwrap_or(0));
+        let mut segments = vec![None; runs.len()];
+        let (mut next, mut queued_bytes) = (0, 0);
+        while next < runs.len() || !queue.is_empty() {
+            let begun = next;
+            while next < runs.len() && queue.room() > 0 && queued_bytes < QUEUED_BYTES_MAX {
+                let run = &runs[next];
+                if run.is_walk() {
+                    self.read_run(run, Wait::Yes);
+                } else if let Some(segment) = self.segment_of(run) {
+                    let len = usize::try_from(run.len()).expect("runs are bounded");
+                    queue.begin(next, segment.shared_file(), run.start, len);
+                    self.fetch.reader.count_read(run.len());
+                    queued_bytes += run.len();
+                    segments[next] = Some(segment);
+                }
+                next += 1;
+                if (next - begun) % BEGUN_TOGETHER == 0 {
+                    queue.submit();
+                }
+            }
+            queue.finish_some(&mut |at, read| {
+                let segment = segments[at].take().expect("it was begun");
+                queued_bytes -= runs[at].len();
+                self.take_run(&segment, &runs[at], read.unwrap_or_default());
+            });
+        }
+    }
+
+    /// Takes the values of `run` out of its `bytes`. Where these are not all there are, each value is to have its own outcome.
+    fn take_run(&mut self, segment: &OpenSegment, run: &Run, bytes: &[u8]) {
+        let Fetch { reader, keys, verify, wanted, .. } = self.fetch;
+        for want in &wanted[run.members.clone()] {
+            let at = (u64::from(want.pointer.offset) - run.start) as usize;
+            let key = &keys[want.key.clone()];
+            let whole = bytes.len() as u64 == run.len();
+            let found = whole.then(|| reader.find_value(segment, want.pointer, key, *verify, &bytes[at..]));
+            match found {
+                Some(Ok(Some(StoredValue { codec, range }))) => {
+                    let value = &bytes[at..][range];
+                    let range = self.used..self.used + value.len();
+                    self.make_room(value.len());
+                    self.out.bytes[range.clone()].copy_from_slice(value);
+                    self.used = range.end;
+                    let stored = StoredValue { codec, range };
+                    self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
+                }
+                Some(Err(error)) => self.out.failed.push((want.place, error)),
+                Some(Ok(None)) | None => self.read_one(segment, want),
+            }
+        }
+    }
+
+    /// Makes the buffer so long that `bytes` more fit into it.
+    fn make_room(&mut self, bytes: usize) {
+        if self.out.bytes.len() < self.used + bytes {
+            self.out.bytes.resize(self.used + bytes, 0);
+        }
+    }
+
+    /// The segment of `run`, or the reason why its members cannot be read.
+    fn segment_of(&mut self, run: &Run) -> Option<Arc<OpenSegment>> {
+        let segment = self.segment(run.segment);
+        if let Err(error) = &segment {
+            let members = &self.fetch.wanted[run.members.clone()];
+            self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
+        }
+        segment.ok()
     }
 
     fn segment(&mut self, id: SegmentId) -> Result<Arc<OpenSegment>> {
@@ -297,16 +401,14 @@ impl<'a> Share<'a> {
         wait: Wait,
     ) -> Result<bool> {
         let Fetch { reader, keys, verify, .. } = self.fetch;
-        let (base, len) = (self.used, usize::try_from(run.end - run.start).expect("runs are bounded"));
-        if self.out.bytes.len() < base + len {
-            self.out.bytes.resize(base + len, 0);
-        }
+        let (base, len) = (self.used, usize::try_from(run.len()).expect("runs are bounded"));
+        self.make_room(len);
         let bytes = &mut self.out.bytes[base..base + len];
         if wait == Wait::No {
             if !reader.read_bytes_cached(segment, run.start, bytes)? {
                 return Ok(false);
             }
-        } else if run.end - run.start >= WALK_BYTES_MIN {
+        } else if run.is_walk() {
             reader.read_bytes(&*reader.segment_for_walks(run.segment)?, run.start, bytes)?;
         } else {
             reader.read_bytes(segment, run.start, bytes)?;

@@ -14,6 +14,7 @@ pub mod format;
 pub mod fuzz;
 pub mod heads;
 pub mod lease;
+mod queues;
 pub mod reader;
 pub mod recover;
 pub mod relocation;

@@ -12,6 +12,7 @@ use super::format::{
     FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
     SEGMENT_HEADER_BYTES, SegmentHeader, check_head, mend_record, record_len,
 };
+use super::queues::Queues;
 use super::relocation::Relocations;
 use crate::base::cache::{Cache, Weighter};
 use crate::base::checksum::{Checksum, Seed};
@@ -43,6 +44,11 @@ impl OpenSegment {
     /// Its file.
     pub fn file(&self) -> &dyn File {
         &*self.file
+    }
+
+    /// The same, to be kept open.
+    pub(super) fn shared_file(&self) -> &Arc<dyn File> {
+        &self.file
     }
 
     /// Its file's path.
@@ -182,6 +188,7 @@ pub struct SegmentReader {
     /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
     relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
     relocation_order: KeyOrder,
+    queues: Queues,
     counters: ReadCounters,
 }
 
@@ -200,6 +207,7 @@ impl SegmentReader {
         let relocation_bytes_max = if cfg!(shuttle) { 0 } else { relocation_bytes_max };
         let tables = (relocation_bytes_max / RELOCATION_BYTES_TYPICAL).max(1) as usize;
         Self {
+            queues: Queues::new(Arc::clone(&fs)),
             fs,
             directory,
             cube,
@@ -215,6 +223,11 @@ impl SegmentReader {
     /// What reading has cost so far.
     pub fn counters(&self) -> &ReadCounters {
         &self.counters
+    }
+
+    /// For several reads at a time.
+    pub(super) fn queues(&self) -> &Queues {
+        &self.queues
     }
 
     /// Bytes of memory that relocation tables take.
@@ -452,18 +465,18 @@ impl SegmentReader {
         let found = segment.file.read_cached(bytes, offset);
         let found = found.map_err(|error| Error::io("read", &segment.path, error))?;
         if found {
-            self.count_read(bytes);
+            self.count_read(bytes.len() as u64);
         }
         Ok(found)
     }
 
-    fn count_read(&self, bytes: &[u8]) {
+    pub(super) fn count_read(&self, bytes: u64) {
         self.counters.reads.fetch_add(1, Ordering::Relaxed);
-        self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        self.count_read(bytes);
+        self.count_read(bytes.len() as u64);
         read_exact_at(&*segment.file, bytes, offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::corruption(
                 &segment.path,

@@ -4,16 +4,24 @@ use super::*;
 use crate::base::codec::Codec;
 use crate::base::error::ErrorKind;
 use crate::base::ids::{LogPosition, Sequence};
+use crate::env::fault::{Call, EIO, Fault, FaultEnv};
 use crate::env::sim::{SimDisk, SimOptions};
 use crate::vlog::fetch::{Fetch, Wanted};
 use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES};
+use crate::vlog::queues::QUEUE_DEPTH;
 
 const DIRECTORY: &str = "cube";
 const ID: SegmentId = SegmentId(1);
 
-/// A segment with a record for each of `records`, of these kinds, keys and values; a reader, and the pointers to them.
-fn written(records: &[(RecordKind, &[u8], &[u8])]) -> (SegmentReader, Vec<ValuePointer>) {
-    let fs = SimDisk::new(&SimOptions::default()).env().fs;
+/// A record's kind, key and value.
+type Record<'a> = (RecordKind, &'a [u8], &'a [u8]);
+
+/// A segment with each of `records`; a reader, and the pointers to them.
+fn written(records: &[Record<'_>]) -> (SegmentReader, Vec<ValuePointer>) {
+    written_to(SimDisk::new(&SimOptions::default()).env().fs, records)
+}
+
+fn written_to(fs: Arc<dyn Fs>, records: &[Record<'_>]) -> (SegmentReader, Vec<ValuePointer>) {
     fs.create_dir_all(Path::new(DIRECTORY)).expect("nothing fails");
     let header = SegmentHeader {
         cube: CubeId(7),
@@ -78,7 +86,7 @@ fn what_is_no_put_is_no_value() {
 fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     // Every other page of the simulated disk is in memory; what lies between keeps reads from being joined.
     let (keys, between) = ((10..34).map(|number| number.to_string()).collect::<Vec<_>>(), [0; 24_000]);
-    let mut records: Vec<(RecordKind, &[u8], &[u8])> = Vec::new();
+    let mut records: Vec<Record<'_>> = Vec::new();
     for key in &keys {
         records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
         records.push((RecordKind::Put, b"between", &between));
@@ -109,4 +117,48 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     assert_eq!(collect(&fetch), keys.len());
     read.sort_unstable();
     assert_eq!(read, Vec::from_iter(0..keys.len()));
+}
+
+#[test]
+fn of_what_is_read_together_each_value_has_its_own_outcome() {
+    // Worlds without queues of reads, and with them: there outcomes come in another order.
+    let without = SimDisk::new(&SimOptions::default()).env();
+    let (with, faults) = FaultEnv::new(SimDisk::new(&SimOptions::default()).env());
+    // A read that fails once is tried again for each of its values.
+    faults.inject(Fault::on(Call::Read).nth(5).errno(EIO));
+    for env in [without, with] {
+        let count = 3 * QUEUE_DEPTH as usize;
+        let (keys, between) =
+            ((0..count).map(|number| format!("{number:03}")).collect::<Vec<_>>(), [0; 24_000]);
+        let mut records: Vec<Record<'_>> = Vec::new();
+        for key in &keys {
+            records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
+            records.push((RecordKind::Put, b"between", &between));
+        }
+        let (reader, mut pointers) = written_to(Arc::clone(&env.fs), &records);
+        // A byte of one is damaged, and another lies beyond the end.
+        let path = FileName::Segment(ID).path(Path::new(DIRECTORY));
+        let file = env.fs.open_write(&path).expect("opened");
+        file.write_at(b"?", u64::from(pointers[2 * 7].offset) + RECORD_HEADER_BYTES as u64).expect("written");
+        pointers[2 * 9].offset = u32::try_from(file.len().expect("measured")).expect("small") - 10;
+        let wanted = |(place, &pointer)| Wanted { place, pointer, key: 3 * place..3 * place + 3 };
+        let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
+        let keys_together = Arc::new(keys.concat().into_bytes());
+        let fetch = Fetch::new(&Arc::new(reader), keys_together, wanted, true, 5, Vec::new());
+        fetch.work();
+        assert_eq!(faults.triggered(), u64::from(fetch.shares() == 1), "in the other world nothing fails");
+        let (mut read, mut failed) = (Vec::new(), Vec::new());
+        for share in fetch.take().0 {
+            for value in share.found {
+                assert_eq!(share.bytes[value.stored.range.clone()], *keys[value.place].as_bytes());
+                read.push(value.place);
+            }
+            failed.extend(share.failed.into_iter().map(|(place, error)| (place, error.kind())));
+        }
+        failed.sort_unstable_by_key(|(place, _)| *place);
+        assert_eq!(failed, [(7, ErrorKind::Corruption), (9, ErrorKind::Corruption)]);
+        read.extend([7, 9]);
+        read.sort_unstable();
+        assert_eq!(read, Vec::from_iter(0..count));
+    }
 }

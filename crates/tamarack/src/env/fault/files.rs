@@ -3,10 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::queue::EagerQueue;
 use super::rule::Verdict;
 use super::{Call, Faults};
 use crate::base::sync::Arc;
-use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping};
+use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping, ReadQueue};
 
 /// A file system under observation.
 #[derive(Debug)]
@@ -103,6 +104,10 @@ impl Fs for FaultFs {
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         self.faults.check(Call::LockDir, path)?;
         self.inner.lock_dir(path, mode)
+    }
+
+    fn read_queue(&self, depth: u32) -> Option<Box<dyn ReadQueue>> {
+        Some(Box::new(EagerQueue::new(depth)))
     }
 }
 

@@ -29,6 +29,7 @@ use crate::base::sync::{Arc, Mutex};
 
 mod counts;
 mod files;
+mod queue;
 mod rule;
 mod space;
 mod watch;

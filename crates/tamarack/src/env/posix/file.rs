@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::num::NonZero;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
@@ -28,6 +29,11 @@ impl PosixFile {
     /// Takes over an open descriptor.
     pub fn new(file: fs::File) -> Self {
         Self { file }
+    }
+
+    /// Its descriptor, which is open as long as it is there.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
     }
 }
 

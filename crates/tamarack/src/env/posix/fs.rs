@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::file::PosixFile;
 use super::{dir, or_unsupported};
 use crate::base::sync::Arc;
-use crate::env::{DirLock, File, Fs, LockMode};
+use crate::env::{DirLock, File, Fs, LockMode, ReadQueue};
 
 /// Files belong to their owner alone, whatever the umask allows.
 const FILE_MODE: u32 = 0o600;
@@ -83,6 +83,16 @@ impl Fs for PosixFs {
 
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {
         Ok(Box::new(dir::lock(path, mode)?))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_queue(&self, depth: u32) -> Option<Box<dyn ReadQueue>> {
+        super::read_queue::Ring::new(depth).map(|ring| Box::new(ring) as Box<dyn ReadQueue>)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read_queue(&self, _depth: u32) -> Option<Box<dyn ReadQueue>> {
+        None
     }
 }
 

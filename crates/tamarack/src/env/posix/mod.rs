@@ -25,6 +25,8 @@ mod fs;
 mod mapping;
 mod random;
 mod read_cached;
+#[cfg(target_os = "linux")]
+mod read_queue;
 mod sync_file_range;
 mod threads;
 

@@ -8,7 +8,7 @@ use super::disk::Shared;
 use super::file::{Handle, SimFile};
 use super::state::{NodeId, ROOT, State};
 use crate::base::sync::{Arc, PlainMutexGuard, interleave};
-use crate::env::{DirLock, File, Fs, LockMode};
+use crate::env::{DirLock, File, Fs, LockMode, ReadQueue};
 
 /// The disk's file system.
 #[derive(Debug)]
@@ -152,6 +152,10 @@ impl Fs for SimFs {
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         let state = self.begin("free_bytes", path);
         Ok(state.blocks_free().saturating_mul(state.block_bytes()))
+    }
+
+    fn read_queue(&self, _depth: u32) -> Option<Box<dyn ReadQueue>> {
+        None
     }
 
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>> {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::sync::{Arc, Mutex};
-use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping};
+use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping, ReadQueue};
 
 /// A file in memory.
 #[derive(Debug, Default)]
@@ -179,6 +179,10 @@ impl Fs for MemoryFs {
 
     fn free_bytes(&self, _path: &Path) -> io::Result<u64> {
         unsupported()
+    }
+
+    fn read_queue(&self, _depth: u32) -> Option<Box<dyn ReadQueue>> {
+        None
     }
 
     fn lock_dir(&self, _path: &Path, _mode: LockMode) -> io::Result<Box<dyn DirLock>> {

@@ -1,0 +1,263 @@
+//! Reads that are under way together, by io_uring: the kernel has a queue of them, and another of their outcomes, and one call
+//! tells it of many. What lies in the page cache is there when that call returns.
+//!
+//! The kernel writes into memory that it was told of earlier. So a read's memory belongs to its slot, which nobody touches
+//! from the moment it is begun until its outcome has come; and a queue that is dropped waits for all outcomes. Should the kernel
+//! refuse to tell them, the memory and the files of what is under way are given up for ever, and plain calls do the rest.
+#![expect(unsafe_code, reason = "the kernel is handed addresses of memory that it fills later")]
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+
+use io_uring::{IoUring, opcode, types};
+use rustix::io::Errno;
+
+use super::file::PosixFile;
+use crate::base::sync::Arc;
+use crate::env::{File, ReadQueue};
+
+/// Memory of at most so many bytes stays with its slot.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
+
+/// A queue of reads.
+pub struct Ring {
+    /// `None` once it was given up.
+    ring: Option<IoUring>,
+    slots: Vec<Slot>,
+    /// Slots without a read.
+    free: Vec<usize>,
+    /// Slots whose reads have ended, and how many bytes they have. Whatever is missing is read by a plain call, which tells why.
+    ended: Vec<(usize, usize)>,
+    /// Reads whose outcome the ring has not told.
+    under_way: usize,
+}
+
+/// A read.
+#[derive(Default)]
+struct Slot {
+    ticket: usize,
+    /// `None` if there is none.
+    file: Option<Arc<dyn File>>,
+    offset: u64,
+    len: usize,
+    memory: Vec<u8>,
+}
+
+impl Ring {
+    /// A queue of up to `depth` reads; `None` where the system has none, or does not let this process have one.
+    pub fn new(depth: u32) -> Option<Self> {
+        let ring = IoUring::new(depth).ok()?;
+        let slots = std::iter::repeat_with(Slot::default).take(depth as usize).collect();
+        let free = (0..depth as usize).rev().collect();
+        Some(Self { ring: Some(ring), slots, free, ended: Vec::new(), under_way: 0 })
+    }
+
+    /// Has the ring begin to read into slot `at`. Returns whether it will.
+    fn push(&mut self, at: usize) -> bool {
+        let Some(ring) = &mut self.ring else { return false };
+        let Slot { file, offset, len, memory, .. } = &mut self.slots[at];
+        let file = file.as_deref().expect("a read is of a file");
+        let Some(file) = (file as &dyn Any).downcast_ref::<PosixFile>() else { return false };
+        let Ok(bytes) = u32::try_from(*len) else { return false };
+        let read = opcode::Read::new(types::Fd(file.descriptor()), memory.as_mut_ptr(), bytes);
+        let entry = read.offset(*offset).build().user_data(at as u64);
+        // SAFETY: the memory is the slot's and has `len` bytes, and the slot keeps the file open; nobody touches either before the
+        // outcome has come, or else both are given up for ever.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        pushed.is_ok()
+    }
+
+    /// Tells the kernel of what was begun, and takes the outcomes there are: at least one.
+    fn enter(&mut self) {
+        let before = self.ended.len();
+        while self.ended.len() == before {
+            let Some(ring) = &mut self.ring else { return };
+            let entered = ring.submit_and_wait(1);
+            self.take_outcomes();
+            // It may be short of memory, or of room for outcomes: those there were are taken.
+            if let Err(error) = entered
+                && !is_passing(&error)
+            {
+                return self.give_up();
+            }
+        }
+    }
+
+    fn take_outcomes(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        for entry in ring.completion() {
+            let read = usize::try_from(entry.result()).unwrap_or(0);
+            self.ended.push((entry.user_data() as usize, read));
+            self.under_way -= 1;
+        }
+    }
+
+    /// Goes on without the ring, which is in order as far as its outcomes tell and does not do what it should.
+    fn give_up(&mut self) {
+        self.ring = None;
+        for (at, slot) in self.slots.iter_mut().enumerate() {
+            let has_ended = self.ended.iter().any(|&(ended, _)| ended == at);
+            let Some(file) = slot.file.as_ref().filter(|_| !has_ended) else { continue };
+            // The kernel may still read that file, and write there.
+            std::mem::forget((std::mem::take(&mut slot.memory), Arc::clone(file)));
+            slot.memory = vec![0; slot.len];
+            self.ended.push((at, 0));
+        }
+        self.under_way = 0;
+    }
+}
+
+/// Whether a call may succeed when it is made again.
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|errno| passing.contains(&errno))
+}
+
+impl ReadQueue for Ring {
+    fn room(&self) -> usize {
+        self.free.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.under_way == 0 && self.ended.is_empty()
+    }
+
+    fn begin(&mut self, ticket: usize, file: &Arc<dyn File>, offset: u64, len: usize) {
+        let at = self.free.pop().expect("there is room for another read");
+        let slot = &mut self.slots[at];
+        let mut memory = std::mem::take(&mut slot.memory);
+        if memory.len() < len {
+            memory.resize(len, 0);
+        }
+        *slot = Slot { ticket, file: Some(Arc::clone(file)), offset, len, memory };
+        if self.push(at) {
+            self.under_way += 1;
+        } else {
+            self.ended.push((at, 0));
+        }
+    }
+
+    fn submit(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            // What it does not take now it is told of again when somebody waits.
+            drop(ring.submit());
+        }
+    }
+
+    fn finish_some(&mut self, done: &mut dyn FnMut(usize, io::Result<&[u8]>)) {
+        if self.ended.is_empty() && self.under_way > 0 {
+            self.enter();
+        }
+        while let Some((at, read)) = self.ended.pop() {
+            let Slot { ticket, file, offset, len, mut memory } = std::mem::take(&mut self.slots[at]);
+            self.free.push(at);
+            let file = file.expect("a read is of a file");
+            let rest = &mut memory[read..len];
+            let rest = if rest.is_empty() { Ok(0) } else { file.read_at(rest, offset + read as u64) };
+            done(ticket, rest.map(|rest| &memory[..read + rest]));
+            if memory.len() <= KEPT_BYTES_MAX {
+                self.slots[at].memory = memory;
+            }
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        while self.under_way > 0 {
+            self.enter();
+        }
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("under_way", &self.under_way).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::env::posix::posix_env;
+
+    const PART: usize = 3000;
+
+    /// A file of numbered parts.
+    fn file(directory: &Path, parts: usize) -> Arc<dyn File> {
+        let file = posix_env().fs.create_new(&directory.join("file")).expect("created");
+        let bytes: Vec<u8> = (0..parts * PART).map(|at| (at / PART) as u8).collect();
+        file.write_at(&bytes, 0).expect("written");
+        file
+    }
+
+    /// Reads `parts` of a file that has fewer, in a queue of 4. Returns how many bytes each had.
+    fn read_all(ring: &mut Ring, file: &Arc<dyn File>, parts: usize) -> Vec<usize> {
+        let mut found = vec![usize::MAX; parts];
+        let mut next = 0;
+        while next < parts || !ring.is_empty() {
+            while next < parts && ring.room() > 0 {
+                ring.begin(next, file, (next * PART) as u64, PART);
+                next += 1;
+                if next % 3 == 0 {
+                    ring.submit();
+                }
+            }
+            ring.finish_some(&mut |part, read| {
+                let read = read.expect("read");
+                assert!(read.iter().all(|&byte| byte == part as u8), "part {part}");
+                assert_eq!(std::mem::replace(&mut found[part], read.len()), usize::MAX, "part {part}, once");
+            });
+        }
+        assert_eq!(ring.room(), 4);
+        found
+    }
+
+    #[test]
+    fn each_read_ends_once_and_has_what_the_file_has() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = file(directory.path(), 20);
+        file.set_len((19 * PART + 7) as u64).expect("cut");
+        let Some(mut ring) = Ring::new(4) else { return };
+        let mut expected = vec![PART; 19];
+        expected.extend([7, 0, 0]);
+        assert_eq!(read_all(&mut ring, &file, 22), expected);
+        assert_eq!(read_all(&mut ring, &file, 22), expected, "again");
+        // Something refuses to go on.
+        (0..4).for_each(|part| ring.begin(part, &file, (part * PART) as u64, PART));
+        ring.give_up();
+        let mut left = vec![];
+        ring.finish_some(&mut |part, read| {
+            left.push((part, read.expect("read").iter().all(|&byte| byte == part as u8)));
+        });
+        left.sort_unstable();
+        assert_eq!(left, [(0, true), (1, true), (2, true), (3, true)]);
+        assert_eq!(read_all(&mut ring, &file, 22), expected, "without the ring");
+    }
+
+    #[test]
+    fn what_is_under_way_may_be_left() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = file(directory.path(), 4);
+        let Some(mut ring) = Ring::new(4) else { return };
+        (0..4).for_each(|part| ring.begin(part, &file, 0, PART));
+        ring.submit();
+        drop((ring, file));
+    }
+
+    #[test]
+    fn errors_are_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let Some(mut ring) = Ring::new(4) else { return };
+        // A directory cannot be read.
+        let opened = std::fs::File::open(directory.path()).expect("opened");
+        let file: Arc<dyn File> = Arc::new(PosixFile::new(opened));
+        ring.begin(1, &file, 0, PART);
+        let mut errors = 0;
+        ring.finish_some(&mut |_, read| errors += usize::from(read.is_err()));
+        assert_eq!((errors, ring.room()), (1, 4));
+    }
+}
