@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::base::sync::{Arc, Mutex};
@@ -13,6 +14,14 @@ pub struct MemoryFile {
     bytes: Mutex<Vec<u8>>,
     reads: Mutex<u64>,
     synced: Mutex<bool>,
+    /// What is read without waiting, and how much of the rest was; all of it unless somebody says otherwise.
+    cached: Mutex<Option<Cached>>,
+}
+
+#[derive(Debug, Default)]
+struct Cached {
+    ranges: Vec<Range<u64>>,
+    missed: u64,
 }
 
 impl MemoryFile {
@@ -29,6 +38,17 @@ impl MemoryFile {
     /// How often it was read.
     pub fn reads(&self) -> u64 {
         *self.reads.lock()
+    }
+
+    /// From now on only what is read ahead can be read without waiting.
+    pub fn evict(&self) {
+        *self.cached.lock() = Some(Cached::default());
+    }
+
+    /// How often since then something was to be read without waiting, and could not be; and all that was read ahead.
+    pub fn missed(&self) -> (u64, Vec<Range<u64>>) {
+        let cached = self.cached.lock();
+        cached.as_ref().map_or((0, Vec::new()), |cached| (cached.missed, cached.ranges.clone()))
     }
 
     /// Whether everything written has been synced.
@@ -52,6 +72,13 @@ impl File for MemoryFile {
     }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
+        if let Some(cached) = &mut *self.cached.lock() {
+            let end = offset + buf.len() as u64;
+            if !cached.ranges.iter().any(|range| range.contains(&offset) && end <= range.end) {
+                cached.missed += 1;
+                return Ok(false);
+            }
+        }
         Ok(self.read_at(buf, offset)? == buf.len())
     }
 
@@ -104,7 +131,10 @@ impl File for MemoryFile {
         Ok(())
     }
 
-    fn read_ahead(&self, _offset: u64, _len: u64) -> io::Result<()> {
+    fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()> {
+        if let Some(cached) = &mut *self.cached.lock() {
+            cached.ranges.push(offset..offset + len);
+        }
         Ok(())
     }
 

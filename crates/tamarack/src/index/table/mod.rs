@@ -19,6 +19,7 @@ pub mod format;
 mod index_builder;
 mod key_heads;
 pub mod lookups;
+mod read_around;
 pub mod reader;
 pub mod references;
 pub mod salvage;

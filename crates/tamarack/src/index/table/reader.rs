@@ -131,7 +131,7 @@ impl TableReader {
         cache: Arc<BlockCache>,
         filters: &Arc<Allotment>,
     ) -> Result<Self> {
-        let (source, footer) = BlockSource::open(file, path, options.seed(id))?;
+        let (mut source, footer) = BlockSource::open(file, path, options.seed(id))?;
         // Advice changes no result: a file system that takes none reads ahead more than it should.
         source.file().advise(Access::Random).ok();
         let properties = Properties::decode(&source.read(footer.properties)?).ok_or_else(|| {
@@ -155,6 +155,7 @@ impl TableReader {
         } else {
             LoadedFilter::LeftOut
         };
+        source.read_around(properties.value_bytes);
         let options = options.clone();
         Ok(Self { source, id, options, footer, properties, top: Arc::new(top), filter, hashes_keys, cache })
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::format::{
     BLOCK_TRAILER_BYTES, BlockHandle, COMPRESSED_RAW_BYTES_MAX, Damage, FOOTER_BYTES, Footer,
 };
+use super::read_around::ReadAround;
 use crate::base::checksum::{Checksum, Seed};
 use crate::base::codec::Codec;
 use crate::base::coding::u32_at;
@@ -23,6 +24,7 @@ pub struct BlockSource {
     path: PathBuf,
     seed: Seed,
     blocks_end: u64,
+    around: ReadAround,
 }
 
 /// What a scan has read ahead of itself. It reads single blocks at first, and ever larger stretches while every
@@ -47,6 +49,11 @@ impl ReadAhead {
 
     fn end(&self) -> u64 {
         self.offset + self.bytes.len() as u64
+    }
+
+    /// Whether it has not jumped.
+    fn is_reading_on(&self) -> bool {
+        self.window > 0
     }
 
     fn holds(&self, handle: BlockHandle) -> bool {
@@ -85,7 +92,7 @@ impl BlockSource {
             let found = format!("{file_bytes} bytes");
             return Err(Error::corruption(&path, 0, "a table with a footer", found));
         };
-        let source = Self { file, path, seed, blocks_end };
+        let source = Self { file, path, seed, blocks_end, around: ReadAround::default() };
         let mut bytes = [0; FOOTER_BYTES];
         source.read_exact(&mut bytes, blocks_end)?;
         let start = Checksum::seeded(seed, blocks_end);
@@ -99,6 +106,12 @@ impl BlockSource {
             source.corruption(blocks_end, "the fields of a footer", "bytes that encode none")
         })?;
         Ok((source, footer))
+    }
+
+    /// From now on reads along what lies around a block that was not in memory, if the table is small beside the `value_bytes` that
+    /// its entries point to.
+    pub fn read_around(&mut self, value_bytes: u64) {
+        self.around = ReadAround::new(self.blocks_end, value_bytes);
     }
 
     /// The file's path.
@@ -119,7 +132,7 @@ impl BlockSource {
     /// The raw bytes of the block at `handle`.
     pub fn read(&self, handle: BlockHandle) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.whole_len(handle)?];
-        self.read_exact(&mut bytes, handle.offset)?;
+        self.read_alone(&mut bytes, handle.offset)?;
         self.unpack(handle, Cow::Owned(bytes))
     }
 
@@ -131,10 +144,12 @@ impl BlockSource {
             ahead.bytes.clear();
             ahead.bytes.resize((read.end - read.start) as usize, 0);
             ahead.offset = read.start;
-            if let Err(error) = self.read_exact(&mut ahead.bytes, read.start) {
-                ahead.bytes.clear();
-                return Err(error);
-            }
+            let done = if ahead.is_reading_on() {
+                self.read_exact(&mut ahead.bytes, read.start)
+            } else {
+                self.read_alone(&mut ahead.bytes, read.start)
+            };
+            done.inspect_err(|_| ahead.bytes.clear())?;
             if !next.is_empty() {
                 // Advice changes no result: without it the scan waits longer.
                 self.file.read_ahead(next.start, next.end - next.start).ok();
@@ -169,6 +184,20 @@ impl BlockSource {
                 format!("a handle of {} bytes", handle.stored_len),
             )),
         }
+    }
+
+    /// Reads a block that nobody reads ahead of.
+    fn read_alone(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        if self.around.is_wanted() {
+            // What fails here fails again below, and is told there.
+            if self.file.read_cached(bytes, offset).is_ok_and(|found| found) {
+                return Ok(());
+            }
+            let along = self.around.neighbourhood(offset);
+            // Advice changes no result: without it the next ones wait longer.
+            self.file.read_ahead(along.start, along.end - along.start).ok();
+        }
+        self.read_exact(bytes, offset)
     }
 
     fn read_exact(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
