@@ -33,7 +33,7 @@ use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
-use crate::vlog::segment::Segment;
+use crate::vlog::segment::{CALLED_BYTES_MIN, Segment};
 
 use super::headroom::Claim;
 use super::health::Health;
@@ -471,7 +471,10 @@ impl State {
 
     fn assign(&mut self, need: &Need) -> Grant {
         let mut grant = self.next_grant();
-        grant.prefault = self.prefault(&grant.segment);
+        // Large records take no page faults.
+        if need.log_bytes < CALLED_BYTES_MIN as u64 * need.operations {
+            grant.prefault = self.prefault(&grant.segment);
+        }
         self.last_ticket += 1;
         self.last_sequence += need.operations;
         self.advance(need.log_bytes);

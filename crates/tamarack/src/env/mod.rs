@@ -131,6 +131,13 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// Writes all of `buf` at `offset`, growing the file if need be. Retries interrupted and partial writes;
     /// after an error any part may have been written.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `parts`, one behind the other, from `offset` on, as [`write_at`](Self::write_at) does.
+    fn write_parts_at(&self, parts: [&[u8]; 3], offset: u64) -> io::Result<()> {
+        parts
+            .into_iter()
+            .try_fold(offset, |at, part| self.write_at(part, at).map(|()| at + part.len() as u64))?;
+        Ok(())
+    }
     /// The file's length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Bytes of the device that the file takes up.

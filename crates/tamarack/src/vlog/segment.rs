@@ -2,8 +2,9 @@
 //!
 //! The active segment is a file whose space is reserved ahead (in steps that double, so that a small database
 //! stays small) and which is mapped for shared writing. A record is copied straight into the mapping: no system
-//! call, and nothing is lost when the process is killed, because the pages belong to the kernel. Where space
-//! cannot be reserved or files cannot be mapped, the same bytes go through plain writes.
+//! call, and nothing is lost when the process is killed, because the pages belong to the kernel. Large records go to the same
+//! pages by a call, which spares a page fault for each page. Where space cannot be reserved or files cannot be mapped, the same
+//! bytes go through plain writes.
 //!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
 //! it. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
@@ -32,6 +33,11 @@ pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
 /// waits for the file system. The next segment is prepared once the last step has been taken: with larger ones it would be there,
 /// taking space that collections could use, for longer.
 pub const RESERVE_STEP_MAX: u64 = 8 * 1024 * 1024;
+
+/// Records of values of at least so many bytes are handed to the kernel by a call. For the pages of a mapping it takes
+/// a fault each, and zeroes them first. On the reference machine, with 1.6 GB of values of one size: with values of 8 KiB both
+/// were alike, with 16 KiB calls wrote 8 % more in the same time, with 64 KiB 57 %.
+pub const CALLED_BYTES_MIN: usize = 16 * 1024;
 
 /// The file of a segment: what stays of it once nobody writes to it any more.
 #[derive(Debug)]
@@ -265,6 +271,12 @@ impl Segment {
     pub fn write_record(&self, offset: u64, header: &RecordHeader, key: &[u8], stored: &[u8]) {
         let mapping = self.mapping.as_ref().expect("plain segments are written by whole batches");
         let head = header.encode(self.seed, offset, key);
+        // The file and its mapping are the same pages; if the call fails, the mapping does not.
+        let called = stored.len() >= CALLED_BYTES_MIN
+            && self.shared.file.write_parts_at([&head, key, stored], offset).is_ok();
+        if called {
+            return;
+        }
         let key_at = offset + RECORD_HEADER_BYTES as u64;
         copy(&**mapping, self.allocated(), offset, &head);
         copy(&**mapping, self.allocated(), key_at, key);

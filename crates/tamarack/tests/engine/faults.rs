@@ -332,6 +332,31 @@ fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
 }
 
 #[test]
+fn a_large_value_that_no_call_can_write_is_copied_into_the_mapping() {
+    for fault in [None, Some(Fault::on(Call::Write)), Some(Fault::on(Call::Write).short_write())] {
+        let place = Place::new(Options::default());
+        let db = place.open();
+        db.put(b"small", b"1").unwrap();
+        let (before, large) = (place.faults.count_of(Call::Write, ".vlog"), vec![7; 100_000]);
+        if let Some(fault) = fault.clone() {
+            place.faults.inject(fault.path_ending(".vlog").nth(3).for_ever());
+        }
+        db.put(b"large", &large).unwrap();
+        db.put(b"larger", &[&large[..], &large].concat()).unwrap();
+        assert!(place.faults.count_of(Call::Write, ".vlog") > before, "a call was tried");
+        assert_eq!(place.faults.triggered() > 0, fault.is_some());
+        let copy = place.beside("copy");
+        copy_directory(&place.path(), &copy);
+        let copy = open(&copy, &place.options).unwrap();
+        assert_eq!(copy.get(b"large").unwrap().unwrap(), large, "{fault:?}");
+        assert_eq!(content(&copy), content(&db), "{fault:?}");
+        assert_eq!(content(&copy).len(), 3);
+        place.faults.heal();
+        db.close().unwrap();
+    }
+}
+
+#[test]
 fn without_space_for_a_new_manifest_the_old_one_goes_on() {
     for (call, path) in
         [(Call::Create, "MANIFEST-000002"), (Call::Write, "MANIFEST-000002"), (Call::Write, "CURRENT.tmp")]

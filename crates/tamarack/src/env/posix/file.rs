@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
-use rustix::io::retry_on_intr;
+use rustix::io::{pwritev, retry_on_intr};
 
 use super::mapping::PosixMapping;
 use super::or_unsupported;
@@ -58,6 +58,18 @@ impl File for PosixFile {
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         // Retries interrupted and partial writes; one that makes no progress is `WriteZero`.
         self.file.write_all_at(buf, offset)
+    }
+
+    fn write_parts_at(&self, parts: [&[u8]; 3], offset: u64) -> io::Result<()> {
+        let mut written = retry_on_intr(|| pwritev(&self.file, &parts.map(io::IoSlice::new), offset))?;
+        let mut at = offset + written as u64;
+        for part in parts {
+            let rest = &part[written.min(part.len())..];
+            written -= part.len() - rest.len();
+            self.write_at(rest, at)?;
+            at += rest.len() as u64;
+        }
+        Ok(())
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -44,6 +44,18 @@ fn reads_are_short_only_at_the_end_of_the_file() -> io::Result<()> {
 }
 
 #[test]
+fn parts_are_written_one_behind_the_other() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    let long = vec![b'l'; 100_000];
+    file.write_parts_at([b"head", b"", &long], 5)?;
+    file.write_parts_at([b"", b"a", b""], 1)?;
+    let bytes = read_file(&*env.fs, &dir.path().join("file"))?;
+    assert_eq!(bytes, [&b"\0a\0\0\0head"[..], &long].concat());
+    Ok(())
+}
+
+#[test]
 fn what_is_said_to_be_in_memory_is_right_and_whole() -> io::Result<()> {
     let (dir, env) = world();
     let file = env.fs.create_new(&dir.path().join("file"))?;
