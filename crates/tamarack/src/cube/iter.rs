@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::Cube;
 use super::entries::Entries;
 use super::readers::HeldState;
+use super::sweep::Sweep;
 use super::visible::VisibleCursor;
 use super::window::{Shown, Source, Window};
 use crate::base::error::{Error, Result};
@@ -71,6 +72,8 @@ pub struct CubeIter {
     /// The value of the entry in this place of the window, if it was stored by a codec.
     unpacked: (Option<usize>, Vec<u8>),
     verify: bool,
+    /// What it has read of which segments since it began to read ahead.
+    sweep: Sweep,
     /// Keeps every memtable, table and segment that the entries come from.
     state: HeldState,
     cube: Arc<Cube>,
@@ -93,6 +96,7 @@ impl CubeIter {
             spare_buffers: Vec::new(),
             unpacked: (None, Vec::new()),
             verify,
+            sweep: Sweep::default(),
             state,
             cube,
         }
@@ -138,7 +142,7 @@ impl CubeIter {
         self.asked += 1;
         if self.window.is_unread(self.at) {
             let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
-            self.window.begin(self.at, &source, &mut self.spare_buffers, false);
+            self.window.begin(self.at, &source, &mut self.spare_buffers, None);
         }
         if self.window.is_reading() {
             self.window.finish(&mut self.spare_buffers);
@@ -248,7 +252,7 @@ impl CubeIter {
         for window in std::iter::once(&mut self.window).chain(&mut self.ahead) {
             // Values too large for the budget are read one by one, when they are asked for.
             if !window.is_begun() && window.value_bytes() <= 2 * bytes_max {
-                window.begin(0, &source, &mut self.spare_buffers, true);
+                window.begin(0, &source, &mut self.spare_buffers, Some(&mut self.sweep));
             }
         }
     }

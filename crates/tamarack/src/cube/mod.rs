@@ -31,6 +31,7 @@ mod space;
 mod spare;
 mod state;
 pub mod stats;
+mod sweep;
 mod throttle;
 mod turn;
 mod visible;

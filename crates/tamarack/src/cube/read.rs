@@ -98,7 +98,7 @@ impl Cube {
         if wanted.is_empty() {
             return results;
         }
-        let reading = self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), false);
+        let reading = self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), None);
         for Fetched { bytes, found, failed } in reading.finish().0 {
             for FetchedValue { place, pointer, stored } in found {
                 let mut value = Vec::with_capacity(stored.range.len());

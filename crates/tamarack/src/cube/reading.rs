@@ -2,6 +2,7 @@
 
 use super::Cube;
 use super::read::READ_WAYS;
+use super::sweep::Sweep;
 use crate::base::sync::Arc;
 use crate::env::pool::Started;
 use crate::vlog::fetch::{Fetch, Fetched, Wanted};
@@ -15,23 +16,27 @@ pub struct Reading {
 }
 
 impl Cube {
-    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller will not
-    /// wait at once, threads of the pool do all of it; otherwise what is in memory is read first, by the caller, and they
-    /// help with the rest.
+    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller walks on and
+    /// will not wait at once, threads of the pool do all of it, and the walk is told; otherwise what is in memory is read first, by
+    /// the caller, and they help with the rest.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,
         wanted: Vec<Wanted>,
         verify: bool,
         buffers: Vec<Vec<u8>>,
-        ahead: bool,
+        ahead: Option<&mut Sweep>,
     ) -> Reading {
         let mut fetch = Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers);
-        if !ahead {
+        let least = if let Some(sweep) = ahead {
+            self.sweep(sweep, &fetch);
+            1
+        } else {
             fetch.read_cached();
-        }
+            2
+        };
         let fetch = Arc::new(fetch);
-        let started = (ahead || fetch.shares() > 1).then(|| self.read_pool().start(fetch.jobs()));
+        let started = (fetch.shares() >= least).then(|| self.read_pool().start(fetch.jobs()));
         Reading { started, fetch }
     }
 }

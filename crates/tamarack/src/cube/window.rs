@@ -6,6 +6,7 @@
 use super::Cube;
 use super::entries::{Entries, Slot, Value};
 use super::reading::Reading;
+use super::sweep::Sweep;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Result};
 use crate::base::pointer::ValuePointer;
@@ -86,9 +87,15 @@ impl Window {
         !self.begun && matches!(self.slots[at].value, Value::Pointer(_))
     }
 
-    /// Begins to read every value from entry `from` on, into memory of `buffers` as far as there is some; `ahead` if nobody
-    /// waits for them yet. Ends in [`finish`](Self::finish).
-    pub fn begin(&mut self, from: usize, source: &Source<'_>, buffers: &mut Vec<Vec<u8>>, ahead: bool) {
+    /// Begins to read every value from entry `from` on, into memory of `buffers` as far as there is some; `ahead`, for a walk, if
+    /// nobody waits for them yet. Ends in [`finish`](Self::finish).
+    pub fn begin(
+        &mut self,
+        from: usize,
+        source: &Source<'_>,
+        buffers: &mut Vec<Vec<u8>>,
+        ahead: Option<&mut Sweep>,
+    ) {
         self.begun = true;
         let mut wanted = Vec::with_capacity(self.slots.len() - from);
         for (place, slot) in self.slots.iter_mut().enumerate().skip(from) {

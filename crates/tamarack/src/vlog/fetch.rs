@@ -29,6 +29,8 @@ const WALK_SHARE_BYTES: u64 = 1024 * 1024;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
 
+/// Reads of so many bytes, on average, are left to threads: what comes out of a queue is copied once more.
+const QUEUED_RUN_BYTES_MAX: u64 = 32 * 1024;
 /// So many bytes of reads are under way at a time in a queue ...
 const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// ... and the device begins as soon as it has been given so many: not before all are.
@@ -116,6 +118,7 @@ pub struct Fetch {
     runs: Vec<Run>,
     /// In how many shares they are dealt at most, if each has one read under way.
     ways: usize,
+    manner: Manner,
     runs_of_share: usize,
     progress: Mutex<Progress>,
 }
@@ -165,14 +168,17 @@ impl Fetch {
         let runs = plan(&wanted);
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
         let reader = Arc::clone(reader);
-        let mut fetch = Self { reader, keys, verify, wanted, runs, ways, runs_of_share: 1, progress };
+        let manner = Manner::Shared(1);
+        let mut fetch = Self { reader, keys, verify, wanted, runs, ways, manner, runs_of_share: 1, progress };
         fetch.deal();
         fetch
     }
 
     /// Deals the runs into shares.
     fn deal(&mut self) {
-        self.runs_of_share = runs_of_share(&self.runs, self.ways, || self.reader.queues().are_there());
+        self.manner = manner(&self.runs, self.ways, || self.reader.queues().are_there());
+        let shares = if let Manner::Shared(shares) = self.manner { shares } else { 1 };
+        self.runs_of_share = self.runs.len().div_ceil(shares.max(1)).max(1);
     }
 
     /// Reads what is in memory, here and now: handing that to other threads would take longer. What waits for the device is left,
@@ -194,6 +200,12 @@ impl Fetch {
         self.deal();
     }
 
+    /// The reads that are not part of a walk along the log: segment, bytes, and the first value.
+    pub fn scattered(&self) -> impl Iterator<Item = (SegmentId, u64, ValuePointer)> {
+        let scattered = self.runs.iter().filter(|run| !run.is_walk());
+        scattered.map(|run| (run.segment, run.len(), self.wanted[run.members.start].pointer))
+    }
+
     /// How many threads could do something.
     pub fn shares(&self) -> usize {
         self.runs.len().div_ceil(self.runs_of_share)
@@ -213,7 +225,7 @@ impl Fetch {
         while let Some((runs, buffer)) = self.begin_share() {
             let mut share = Share::new(self, buffer);
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
-            let queue = if runs.len() > 1 { self.reader.queues().take() } else { None };
+            let queue = if self.manner == Manner::Queued { self.reader.queues().take() } else { None };
             if let Some(mut queue) = queue {
                 share.read_queued(runs, &mut *queue);
             } else {
@@ -241,18 +253,23 @@ impl Fetch {
     }
 }
 
-/// How many of `runs` make a share, if there are to be up to `ways` of these, or one where there `are_queues`.
-fn runs_of_share(runs: &[Run], ways: usize, are_queues: impl FnOnce() -> bool) -> usize {
-    let bytes: u64 = runs.iter().map(Run::len).sum();
-    let walks = bytes >= WALK_BYTES_MIN * runs.len() as u64;
-    let ways = if walks {
-        ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize)
-    } else if runs.len() > 1 && are_queues() {
-        1
-    } else {
-        ways
-    };
-    runs.len().div_ceil(ways.max(1)).max(1)
+/// How the reads of a fetch are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Those of a share are under way together, and one share has all.
+    Queued,
+    /// One at a time, in so many shares.
+    Shared(usize),
+}
+
+/// How `runs` are read, if there are to be up to `ways` shares with one read under way, and there may be queues.
+fn manner(runs: &[Run], ways: usize, are_queues: impl FnOnce() -> bool) -> Manner {
+    let (count, bytes) = (runs.len() as u64, runs.iter().map(Run::len).sum::<u64>());
+    if bytes >= WALK_BYTES_MIN * count {
+        return Manner::Shared(ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize));
+    }
+    let small = bytes < QUEUED_RUN_BYTES_MAX * count;
+    if small && count > 1 && are_queues() { Manner::Queued } else { Manner::Shared(ways) }
 }
 
 /// Whether a read may wait for the device.

@@ -3,7 +3,9 @@
 use std::ops::Bound;
 
 use crate::common::garbage::{Content, walk};
+use crate::common::place::Place;
 use crate::common::{Random, fast_directory, file_names, open, tiny_without_gc};
+use tamarack::testing::Call;
 use tamarack::{Codec, Db, ErrorKind, Iter, IterOptions, Options};
 
 const KEYS: usize = 6000;
@@ -249,4 +251,29 @@ fn an_error_of_the_index_is_told_when_the_walk_gets_there() {
         assert_eq!(iter.next().unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
     assert!((KEYS - 100..KEYS).contains(&shown), "all but a block's entries are shown: {shown}");
+}
+
+/// Whole segments are read ahead of a long walk over values in disorder, each once, and not ahead of others.
+#[test]
+fn a_long_walk_over_values_in_disorder_has_whole_segments_read() {
+    let place = Place::new(options());
+    let db = place.open();
+    let number = |step: usize| step * 4999 % (3 * KEYS);
+    (0..3 * KEYS).for_each(|step| db.put(&key(number(step)), &Random::new(step as u64).bytes(700)).unwrap());
+    db.flush().unwrap();
+    let asked = || place.faults.count_of(Call::ReadAhead, ".vlog");
+    let walk_some = |entries: usize| {
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        for _ in 0..entries {
+            assert!(iter.valid() && !iter.value().unwrap().is_empty());
+            iter.next().unwrap();
+        }
+    };
+    walk_some(100);
+    assert_eq!(asked(), 0, "of a short walk");
+    walk_some(3 * KEYS);
+    let segments =
+        file_names(&place.path()).into_iter().filter(|name| name.ends_with(".vlog")).count() as u64;
+    assert!(segments >= 4 && (1..=segments).contains(&asked()), "{} of {segments}", asked());
 }

@@ -19,6 +19,9 @@ use crate::env::{Access, File, Mapping};
 /// `st_blocks` counts in these, whatever the block size of the file system.
 const STAT_BLOCK_BYTES: u64 = 512;
 
+/// Linux reads no more than its read-ahead window for one call, and that is of this size unless somebody has changed it.
+const ADVISED_BYTES_MAX: u64 = 128 * 1024;
+
 /// An open file.
 #[derive(Debug)]
 pub struct PosixFile {
@@ -109,8 +112,13 @@ impl File for PosixFile {
     }
 
     fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()> {
-        // No length would mean the whole file.
-        NonZero::new(len).map_or(Ok(()), |len| Ok(fadvise(&self.file, offset, Some(len), Advice::WillNeed)?))
+        let end = offset + len;
+        let mut at = offset;
+        while let Some(step) = NonZero::new((end - at).min(ADVISED_BYTES_MAX)) {
+            fadvise(&self.file, at, Some(step), Advice::WillNeed)?;
+            at += step.get();
+        }
+        Ok(())
     }
 
     fn sync_data(&self) -> io::Result<()> {

@@ -18,7 +18,7 @@ use crate::base::sync::Arc;
 use crate::env::{File, ReadQueue};
 
 /// Memory of at most so many bytes stays with its slot.
-const KEPT_BYTES_MAX: usize = 16 * 1024;
+const KEPT_BYTES_MAX: usize = 32 * 1024;
 
 /// A queue of reads.
 pub struct Ring {
