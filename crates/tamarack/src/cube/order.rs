@@ -471,7 +471,7 @@ impl State {
 
     fn assign(&mut self, need: &Need) -> Grant {
         let mut grant = self.next_grant();
-        // Large records take no page faults.
+        // Large records take no page faults; small ones among them take their own.
         if need.log_bytes < CALLED_BYTES_MIN as u64 * need.operations {
             grant.prefault = self.prefault(&grant.segment);
         }

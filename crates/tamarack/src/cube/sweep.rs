@@ -7,8 +7,8 @@
 //! all of it, in the background, and the windows to come find their pages in memory.
 //!
 //! That helps as long as the pages stay there. Of each window one value is tried that should be in memory by now; if more of them are
-//! missing than found, nothing is read in advance any more. No segment is asked for twice by the same walk, and no more than one for
-//! each window.
+//! missing than found, nothing is read in advance any more. No segment is asked for twice by the same iterator, and no more than one
+//! for each window.
 
 use std::collections::HashMap;
 
@@ -110,10 +110,19 @@ impl Cube {
         })
     }
 
-    /// Has the device read all of `segment`. Advice: what fails is read later, by those who want it.
+    /// Has the device read all of `segment`, unless it is much larger than what was paid for. Advice: what fails is read later, by
+    /// those who want it.
     fn read_whole(&self, segment: SegmentId) {
         let Ok(segment) = self.reader.segment(segment) else { return };
-        let read = move || drop(segment.file().len().and_then(|bytes| segment.file().read_ahead(0, bytes)));
+        let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
+        let read = move || {
+            let file = segment.file();
+            if let Ok(bytes) = file.len()
+                && bytes <= bytes_max
+            {
+                drop(file.read_ahead(0, bytes));
+            }
+        };
         self.read_pool().submit(Priority::High, Box::new(read));
     }
 }

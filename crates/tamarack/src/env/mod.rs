@@ -97,6 +97,9 @@ pub trait ReadQueue: Send + fmt::Debug {
     /// Waits until a read has ended, if any is under way, and hands over the outcomes there are: tickets, and what
     /// [`File::read_at`] would have given, so fewer bytes than were wanted at the end of a file alone.
     fn finish_some(&mut self, done: &mut dyn FnMut(usize, io::Result<&[u8]>));
+    /// Gives back what memory it can do without while it is not in use, with no read under way. Returns whether it is worth
+    /// being used again.
+    fn rest(&mut self) -> bool;
 }
 
 /// How a directory is locked.

@@ -314,8 +314,8 @@ impl<'a> Share<'a> {
 
     /// Has all `runs` read, as many of them at a time as `queue`, which is empty, has under way.
     fn read_queued(&mut self, runs: &[Run], queue: &mut dyn ReadQueue) {
-        let values = &self.fetch.wanted[runs[0].members.start..runs[runs.len() - 1].members.end];
-        let value_bytes: u64 = values.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
+        let values = runs.iter().flat_map(|run| &self.fetch.wanted[run.members.clone()]);
+        let value_bytes: u64 = values.map(|want| u64::from(want.pointer.stored_len)).sum();
         self.make_room(usize::try_from(value_bytes).unwrap_or(0));
         let mut segments = vec![None; runs.len()];
         let (mut next, mut queued_bytes) = (0, 0);
@@ -324,6 +324,7 @@ impl<'a> Share<'a> {
             while next < runs.len() && queue.room() > 0 && queued_bytes < QUEUED_BYTES_MAX {
                 let run = &runs[next];
                 if run.is_walk() {
+                    queue.submit();
                     self.read_run(run, Wait::Yes);
                 } else if let Some(segment) = self.segment_of(run) {
                     let len = usize::try_from(run.len()).expect("runs are bounded");

@@ -271,7 +271,10 @@ impl Segment {
     pub fn write_record(&self, offset: u64, header: &RecordHeader, key: &[u8], stored: &[u8]) {
         let mapping = self.mapping.as_ref().expect("plain segments are written by whole batches");
         let head = header.encode(self.seed, offset, key);
-        // The file and its mapping are the same pages; if the call fails, the mapping does not.
+        let end = offset + header.record_len();
+        assert!(end <= self.allocated(), "records are written inside the reserved range");
+        // The file and its mapping are the same pages. If the call fails, the mapping is what is left: it is where a record
+        // that was granted its place must go.
         let called = stored.len() >= CALLED_BYTES_MIN
             && self.shared.file.write_parts_at([&head, key, stored], offset).is_ok();
         if called {

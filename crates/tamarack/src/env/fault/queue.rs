@@ -48,4 +48,8 @@ impl ReadQueue for EagerQueue {
             }
         }
     }
+
+    fn rest(&mut self) -> bool {
+        true
+    }
 }

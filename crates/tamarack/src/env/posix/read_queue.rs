@@ -17,8 +17,12 @@ use super::file::PosixFile;
 use crate::base::sync::Arc;
 use crate::env::{File, ReadQueue};
 
-/// Memory of at most so many bytes stays with its slot.
+/// Memory of at most so many bytes stays with its slot from one read to the next ...
 const KEPT_BYTES_MAX: usize = 32 * 1024;
+/// ... and so many while the queue rests.
+const RESTING_BYTES_MAX: usize = 4 * 1024;
+/// A call that may succeed when it is made again is made so often without any progress.
+const ROUNDS_MAX: u32 = 1000;
 
 /// A queue of reads.
 pub struct Ring {
@@ -47,7 +51,8 @@ struct Slot {
 impl Ring {
     /// A queue of up to `depth` reads; `None` where the system has none, or does not let this process have one.
     pub fn new(depth: u32) -> Option<Self> {
-        let ring = IoUring::new(depth).ok()?;
+        // Kernels before that feature cannot read like this.
+        let ring = IoUring::new(depth).ok().filter(|ring| ring.params().is_feature_rw_cur_pos())?;
         let slots = std::iter::repeat_with(Slot::default).take(depth as usize).collect();
         let free = (0..depth as usize).rev().collect();
         Some(Self { ring: Some(ring), slots, free, ended: Vec::new(), under_way: 0 })
@@ -71,17 +76,21 @@ impl Ring {
     /// Tells the kernel of what was begun, and takes the outcomes there are: at least one.
     fn enter(&mut self) {
         let before = self.ended.len();
-        while self.ended.len() == before {
+        for _ in 0..ROUNDS_MAX {
             let Some(ring) = &mut self.ring else { return };
             let entered = ring.submit_and_wait(1);
             self.take_outcomes();
-            // It may be short of memory, or of room for outcomes: those there were are taken.
-            if let Err(error) = entered
-                && !is_passing(&error)
-            {
-                return self.give_up();
+            if self.ended.len() > before {
+                return;
+            }
+            match entered {
+                // It may be short of memory.
+                Err(error) if is_passing(&error) => std::thread::yield_now(),
+                Err(_) => break,
+                Ok(_) => {}
             }
         }
+        self.give_up();
     }
 
     fn take_outcomes(&mut self) {
@@ -161,6 +170,13 @@ impl ReadQueue for Ring {
             }
         }
     }
+
+    fn rest(&mut self) -> bool {
+        for slot in self.slots.iter_mut().filter(|slot| slot.memory.len() > RESTING_BYTES_MAX) {
+            slot.memory = Vec::new();
+        }
+        self.ring.is_some()
+    }
 }
 
 impl Drop for Ring {
@@ -226,6 +242,8 @@ mod tests {
         expected.extend([7, 0, 0]);
         assert_eq!(read_all(&mut ring, &file, 22), expected);
         assert_eq!(read_all(&mut ring, &file, 22), expected, "again");
+        assert!(ring.rest());
+        assert_eq!(read_all(&mut ring, &file, 22), expected, "after a rest");
         // Something refuses to go on.
         (0..4).for_each(|part| ring.begin(part, &file, (part * PART) as u64, PART));
         ring.give_up();
@@ -236,6 +254,7 @@ mod tests {
         left.sort_unstable();
         assert_eq!(left, [(0, true), (1, true), (2, true), (3, true)]);
         assert_eq!(read_all(&mut ring, &file, 22), expected, "without the ring");
+        assert!(!ring.rest());
     }
 
     #[test]
