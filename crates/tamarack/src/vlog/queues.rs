@@ -10,8 +10,8 @@ pub const QUEUE_DEPTH: u32 = 64;
 /// So many are kept for those who come next.
 const IDLE_MAX: usize = 8;
 
-/// The queues. Each in use takes a few descriptors and megabytes at most, one at rest a descriptor and some hundred kilobytes. Lock
-/// rank: a leaf; nothing is called under it.
+/// The queues. Each takes a file descriptor, in use at most some four megabytes, and at rest some hundred kilobytes. Lock rank: a
+/// leaf; nothing is called under it.
 #[derive(Debug)]
 pub struct Queues {
     fs: Arc<dyn Fs>,

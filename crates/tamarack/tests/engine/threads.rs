@@ -15,7 +15,7 @@ const KEYS: u64 = 8;
 const ROUNDS_OF_GROWTH: u64 = 20;
 const DATABASES: usize = 60;
 /// A value that takes so long to copy that some writer is always at it.
-const LONG: usize = 32 << 10;
+const LONG: usize = 256 << 10;
 /// Threads that sync every write.
 const SYNCERS: u64 = 8;
 
@@ -84,7 +84,7 @@ fn readers_see_whole_batches_in_order() {
 /// once.
 #[test]
 fn writers_beside_the_growth_of_the_first_memtable_lose_nothing() {
-    let options = Options { segment_bytes_max: 16 << 20, ..small() };
+    let options = Options { segment_bytes_max: 32 << 20, ..small() };
     let is_there = |db: &Db, key: &[u8]| db.get(key).unwrap().is_some();
     for _ in 0..DATABASES {
         let directory = fast_directory();
