@@ -37,7 +37,9 @@ pub const MEMORY_BYTES_PER_THREAD: u64 = 8 << 20;
 
 /// Bytes that a job holds at most unless a budget says less: small records that a collection copies ...
 const BATCH_BYTES_MAX: u64 = 16 << 20;
-/// ... and where values are sorted, of values on one hand, of keys and notes of all of them on the other.
+/// ... and where values are sorted, of values, which is what a job for scans takes ...
+const PORTION_BYTES_MAX: u64 = 128 << 20;
+/// ... and of keys and notes of all of them.
 const SORTED_BYTES_MAX: u64 = 64 << 20;
 
 /// The shares of what no option bounds.
@@ -67,7 +69,7 @@ impl Memory {
                 scans: Allotment::unlimited(),
                 table_read_bytes: TABLE_READ_BYTES_MAX,
                 batch_bytes: BATCH_BYTES_MAX,
-                portion_bytes: SORTED_BYTES_MAX,
+                portion_bytes: PORTION_BYTES_MAX,
                 sorted_bytes: SORTED_BYTES_MAX,
             };
         };
@@ -87,7 +89,7 @@ impl Memory {
             table_read_bytes: TABLE_READ_BYTES_MAX.min(memory_max / TABLE_READS),
             batch_bytes: BATCH_BYTES_MAX.min(job_bytes / 2),
             // With few of the values each victim is read more often; with few of the keys less can be sorted at all.
-            portion_bytes: SORTED_BYTES_MAX.min(job_bytes / 6),
+            portion_bytes: PORTION_BYTES_MAX.min(job_bytes / 6),
             sorted_bytes: SORTED_BYTES_MAX.min(job_bytes / 2),
         }
     }

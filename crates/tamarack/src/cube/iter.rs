@@ -1,8 +1,8 @@
 //! Iterators: one consistent view of a range, in both directions, with values read ahead.
 //!
 //! An iterator holds the memtables and tables it began with, so its view never changes and nothing it can reach
-//! is removed. It walks over index entries in *windows*: the first steps take one entry each; once the caller has
-//! gone on in one direction for a few steps each window has twice as many as the one before. The values of a window are
+//! is removed. It walks over index entries in *windows*: the first has as many as most walks have reached lately (`reach`), each
+//! of the following as many as there were before it. The values of a window are
 //! fetched together (WiscKey, section 3.2), and only a call of `value` makes that happen: a caller that looks at keys
 //! alone causes no reads of the log. While most values are asked for windows grow up to a budget of bytes, and the next
 //! windows are read by other threads while the caller is busy with the present one.
@@ -19,8 +19,6 @@ use crate::base::error::{Error, Result};
 use crate::base::memory::Taken;
 use crate::base::sync::Arc;
 
-/// Steps in one direction before values are read ahead.
-const STEPS_BEFORE_AHEAD: u32 = 2;
 /// Entries of the largest window of a caller that asks for few values.
 const WINDOW_ENTRIES_FEW: usize = 64;
 /// Entries of the largest window of one that asks for most: what small values are bounded by.
@@ -63,6 +61,7 @@ pub struct CubeIter {
     window_entries: usize,
     /// The memory for the values of more than a few entries, once there are any.
     memory: Option<Taken>,
+    /// Steps in this direction.
     steps: u32,
     /// Calls of `value` in this window.
     asked: usize,
@@ -167,6 +166,7 @@ impl CubeIter {
         direction: Direction,
         seek: impl FnOnce(&mut VisibleCursor, &mut Entries<'_>) -> Result<bool>,
     ) -> Result<()> {
+        self.note_reach();
         for mut window in self.ahead.drain(..) {
             window.clear(&mut self.spare_buffers);
             self.spare_windows.push(window);
@@ -178,8 +178,19 @@ impl CubeIter {
         self.beyond = Beyond::Nothing;
         if seek(&mut self.cursor, &mut self.window.entries())? {
             self.beyond = Beyond::Unknown;
+            self.window_entries = self.cube.reach.usual();
+            let mut window = std::mem::take(&mut self.window);
+            self.fill(&mut window);
+            self.window = window;
         }
         Ok(())
+    }
+
+    /// Has later walks know how far this one went.
+    fn note_reach(&self) {
+        if self.steps > 0 || self.valid() {
+            self.cube.reach.note(self.steps.saturating_add(self.valid().into()));
+        }
     }
 
     /// Stands nowhere.
@@ -214,10 +225,8 @@ impl CubeIter {
     /// Goes to the first entry behind the window.
     fn next_window(&mut self) -> Result<()> {
         let asks_for_most = self.asked * 2 >= self.window.len();
-        if self.steps > STEPS_BEFORE_AHEAD {
-            let largest = if asks_for_most { WINDOW_ENTRIES_MAX } else { WINDOW_ENTRIES_FEW };
-            self.window_entries = (self.window_entries * 2).min(largest);
-        }
+        let largest = if asks_for_most { WINDOW_ENTRIES_MAX } else { WINDOW_ENTRIES_FEW };
+        self.window_entries = (self.window_entries * 2).min(self.steps as usize).min(largest);
         self.enter_empty();
         if let Some(next) = self.ahead.pop_front() {
             self.spare_windows.push(std::mem::replace(&mut self.window, next));
@@ -267,7 +276,7 @@ impl CubeIter {
         (memory.bytes() / WINDOWS_HELD).max(WINDOW_BYTES_MIN)
     }
 
-    /// Reads the next entries into `window`, which is empty.
+    /// Reads the next entries into `window`, behind what is in it.
     fn fill(&mut self, window: &mut Window) {
         let bytes_max = self.window_bytes_max();
         let mut out = window.entries();
@@ -285,5 +294,11 @@ impl CubeIter {
                 Err(error) => self.beyond = Beyond::Failure(error),
             }
         }
+    }
+}
+
+impl Drop for CubeIter {
+    fn drop(&mut self) {
+        self.note_reach();
     }
 }

@@ -21,6 +21,7 @@ mod maintain;
 pub mod open;
 mod order;
 mod publish;
+mod reach;
 pub mod read;
 pub mod readers;
 mod reading;
@@ -62,6 +63,7 @@ use health::Health;
 use maintain::{Maintenance, Removal};
 use order::CommitOrder;
 use publish::Publisher;
+use reach::Reach;
 use readers::Readers;
 use snapshot::Snapshots;
 use space::Hidden;
@@ -91,6 +93,7 @@ pub struct Cube {
     current: Current,
     snapshots: Arc<Snapshots>,
     readers: Arc<Readers>,
+    reach: Reach,
     maintenance: Maintenance,
     collector: Collector,
     hidden: Hidden,
@@ -122,8 +125,8 @@ struct Counters {
     collected_records: AtomicU64,
     punched_segments: AtomicU64,
     hidden_records: AtomicU64,
-    /// Bytes of values that iterators have read ahead.
-    scanned_bytes: AtomicU64,
+    /// What reading values for scans has cost the device, as bytes that it could have read in sequence meanwhile.
+    scan_cost_bytes: AtomicU64,
     sortings: AtomicU64,
     sorted_bytes: AtomicU64,
     sorting_bytes_written: AtomicU64,

@@ -8,6 +8,7 @@ use super::health::Health;
 use super::maintain::{Maintenance, Removal, RemoverSlot, Seal, watch};
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
+use super::reach::Reach;
 use super::replay::{Refilled, Replay};
 use super::snapshot::Snapshots;
 use super::space::Hidden;
@@ -166,6 +167,7 @@ impl Cube {
             spare: Spare::default(),
             removal: Removal::default(),
             snapshots: Arc::new(Snapshots::default()),
+            reach: Reach::default(),
             readers: Arc::default(),
             workers: shared.workers,
             blocks: shared.blocks,

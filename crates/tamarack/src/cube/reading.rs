@@ -2,7 +2,7 @@
 
 use super::Cube;
 use super::read::READ_WAYS;
-use super::sweep::Sweep;
+use super::sweep::{Sweep, cost_of};
 use crate::base::sync::Arc;
 use crate::env::pool::Started;
 use crate::vlog::fetch::{Fetch, Fetched, Wanted};
@@ -42,6 +42,11 @@ impl Cube {
 }
 
 impl Reading {
+    /// What those cost that were not in memory and do not lie together, as bytes that the device could read in sequence meanwhile.
+    pub fn scattered_cost(&self) -> u64 {
+        self.fetch.scattered().map(|(_, bytes, _)| cost_of(bytes)).sum()
+    }
+
     /// All values, and the buffers that none needed. Works along with the pool until they are there.
     pub fn finish(self) -> (Vec<Fetched>, Vec<Vec<u8>>) {
         match self.started {

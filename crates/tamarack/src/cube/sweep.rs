@@ -30,6 +30,11 @@ const WINDOWS_UNTIL_READ: u64 = 4;
 /// So many values may be missing, beyond those that are found, before that counts.
 const MISSES_MAX: u64 = 4;
 
+/// What a scattered read of `bytes` costs, as bytes that the device could have read in sequence meanwhile.
+pub fn cost_of(bytes: u64) -> u64 {
+    READ_COST_BYTES + BYTES_COST * bytes
+}
+
 /// What one walk knows of it.
 #[derive(Debug, Default)]
 pub struct Sweep {
@@ -59,7 +64,7 @@ impl Sweep {
     fn note(&mut self, segment: SegmentId, bytes: u64, segment_bytes: u64) -> bool {
         let progress = self.segments.entry(segment).or_insert(Progress::Paid(0));
         let Progress::Paid(paid) = progress else { return false };
-        *paid += READ_COST_BYTES + BYTES_COST * bytes;
+        *paid += cost_of(bytes);
         *paid >= segment_bytes / PAID_PART && self.misses <= self.hits + MISSES_MAX
     }
 

@@ -111,10 +111,13 @@ impl Window {
         if wanted.is_empty() {
             return;
         }
-        let bytes = wanted.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
-        source.cube.counters.scanned_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let (keys, buffers) = (Arc::clone(&self.bytes), std::mem::take(buffers));
-        self.reading = Some(source.cube.read_values(keys, wanted, source.verify, buffers, ahead));
+        let bytes: u64 = wanted.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
+        let (keys, buffers, waits) = (Arc::clone(&self.bytes), std::mem::take(buffers), ahead.is_none());
+        let reading = source.cube.read_values(keys, wanted, source.verify, buffers, ahead);
+        // What is read ahead of a long walk costs little more than its bytes: see `sweep`.
+        let cost = bytes + if waits { reading.scattered_cost() } else { 0 };
+        source.cube.counters.scan_cost_bytes.fetch_add(cost, Ordering::Relaxed);
+        self.reading = Some(reading);
     }
 
     /// Waits until the values are there that are being read. Buffers that none of them needed go back to `buffers`.

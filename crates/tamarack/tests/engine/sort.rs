@@ -508,6 +508,27 @@ fn it_is_done_for_scans_while_writes_keep_coming() {
 }
 
 #[test]
+fn what_is_not_flushed_is_sorted_for_scans_too() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting the log for scans");
+    let place = Place::new(Options { memtable_bytes: 16 << 20, ..idle_options() });
+    let db = place.open();
+    let mut model = Content::new();
+    // 1009 is prime: each number once, in no order.
+    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
+    assert_eq!(db.stats().flushes, 0);
+    for round in 0..20 {
+        fill(&db, &mut model, [KEYS], round);
+        place.time.pass(IDLE / 20);
+        db.wait_idle().unwrap();
+        assert_holds_walk(&db, &model);
+    }
+    let stats = db.stats();
+    assert!(stats.flushes > 0 && stats.sortings > 0);
+    assert!(stats.flushes < 5, "not again for each few writes");
+    assert_holds(&db, &model, "sorted");
+}
+
+#[test]
 fn what_is_asked_of_garbage_collection_holds_for_it() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "pausing");
     let off = Options { gc: GcPolicy::Off, ..idle_options() };

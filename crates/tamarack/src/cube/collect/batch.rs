@@ -46,6 +46,11 @@ impl Batch {
         Some(&self.records[start..start + len as usize])
     }
 
+    /// Makes room for so many bytes of records that are kept whole.
+    pub fn reserve_records(&mut self, bytes: usize) {
+        self.records.reserve_exact(bytes);
+    }
+
     /// Bytes of memory that it takes while it is sorted.
     pub fn memory_bytes(&self) -> usize {
         let sorted_anew = self.survivors.len() * size_of::<Survivor>() + self.keys.len();

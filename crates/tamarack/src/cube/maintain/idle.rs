@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::super::Cube;
-use super::super::collect::Reads;
+use super::super::collect::{Effort, Reads};
 use super::super::readers::ReaderStats;
 use super::super::space::{Demand, Refusal, Space};
 use crate::base::error::{Error, Result};
@@ -41,7 +41,7 @@ struct Watch {
     /// What had been read, and since when it was no more.
     reads: u64,
     unread_since: Duration,
-    /// Bytes of values that scans had read when values were last sorted for their sake.
+    /// What scans had cost when values were last sorted for their sake.
     scans_paid_for: u64,
     /// Since when readers have held more than there is alive.
     exhausted_since: Option<Duration>,
@@ -165,13 +165,13 @@ impl Cube {
         drop(self.spare.discard(&*self.env.fs));
         // What failed is not tried again before something has been written.
         if may_flush && watch.unflushable != Some(log_bytes) {
-            let asked = self.surface_garbage(&space).and_then(|()| self.expose_log());
+            let asked = self.surface_garbage(&space).and_then(|()| self.expose_log(self.exposed_bytes_min()));
             watch.unflushable = asked.is_err().then_some(log_bytes);
         }
         if now.saturating_sub(watch.unread_since) < IDLE_AFTER {
             self.sort_for_scans(&mut watch.scans_paid_for);
         } else {
-            self.start_sorting(&space, Demand::Idle);
+            self.start_sorting(&space, Demand::Idle, Effort::Spare);
         }
         if space.is_over_goal(Demand::Idle) {
             // A checkpoint may be gone that shared their files.

@@ -17,16 +17,34 @@ use crate::index::ManualTurn;
 
 /// From this much on, flushes and compactions that are behind are worth giving way to.
 const DEBT_MAX: f64 = 0.5;
-/// The end of the log is sealed and flushed for the sake of sorting if it is this part of a full segment at least.
+/// The end of the log is sealed and flushed for the sake of sorting, while nothing is written, if it is this part of a full
+/// segment at least.
 const EXPOSED_PART: u64 = 8;
 
-/// Which segments there were when nothing was left to sort: the log's head, how many are sealed, and the last of these.
-pub type Surveyed = (SegmentId, usize, Option<SegmentId>);
+/// Which segments there were when nothing was left to sort.
+#[derive(Debug, Clone, Copy)]
+pub struct Surveyed {
+    /// The log's head.
+    head: SegmentId,
+    /// How many were sealed, and the last of these.
+    sealed: usize,
+    last: Option<SegmentId>,
+    /// With which effort.
+    effort: Effort,
+}
+
+impl Surveyed {
+    /// Whether there is nothing to do at `present`, either.
+    fn covers(&self, present: Self) -> bool {
+        let segments = |surveyed: &Self| (surveyed.head, surveyed.sealed, surveyed.last);
+        segments(self) == segments(&present) && present.effort <= self.effort
+    }
+}
 
 impl Cube {
-    /// Starts sorting values if no other job runs, none is wanted at that `demand`, and it may gain something. Returns whether
-    /// it did.
-    pub(super) fn start_sorting(&self, space: &Space, demand: Demand) -> bool {
+    /// Starts sorting values with that `effort` if no other job runs, none is wanted at that `demand`, and it may gain
+    /// something. Returns whether it did.
+    pub(super) fn start_sorting(&self, space: &Space, demand: Demand, effort: Effort) -> bool {
         let Some(this) = self.this.upgrade() else { return false };
         if !self.may_sort() || do_readers_hold_much(space) || space.is_over_goal(demand) {
             return false;
@@ -35,9 +53,10 @@ impl Cube {
         if self.are_writers_held_up() {
             return false;
         }
-        let surveyed = self.surveyed();
+        let surveyed = self.surveyed(effort);
         let mut state = self.maintenance.state.lock();
-        if state.is_busy() || state.gc_pauses > 0 || state.surveyed == Some(surveyed) {
+        if state.is_busy() || state.gc_pauses > 0 || state.surveyed.is_some_and(|last| last.covers(surveyed))
+        {
             return false;
         }
         if state.closing || self.maintenance.cancelled.load(Ordering::Relaxed) || self.health.is_poisoned() {
@@ -45,33 +64,41 @@ impl Cube {
         }
         state.sorting = true;
         let end = |state: &mut State| state.sorting = false;
-        this.start(&mut state, Priority::Low, end, Cube::sorting_job);
+        this.start(&mut state, Priority::Low, end, move |cube| cube.sorting_job(effort));
         true
     }
 
-    /// Starts sorting values while the database is used, if scans have read as many bytes of values as a job may take since
-    /// `paid_for`, what they had read when the last one began: what reorders values for scans never writes more than
-    /// they read.
+    /// Starts sorting values while the database is used, if scans have cost the device as much as a job does since
+    /// `paid_for`, what they had cost when the last one began: what reorders values for scans never takes the device for longer than
+    /// they do.
     pub(super) fn sort_for_scans(&self, paid_for: &mut u64) {
-        let scanned = self.counters.scanned_bytes.load(Ordering::Relaxed);
-        if scanned - *paid_for < self.sorting_job_bytes() || !self.may_sort() {
+        let cost = self.counters.scan_cost_bytes.load(Ordering::Relaxed);
+        if cost - *paid_for < self.cost_of_sorting(Effort::ForScans) || !self.may_sort() {
             return;
         }
-        if self.start_sorting(&self.space(), Demand::Busy) {
-            *paid_for = scanned;
+        if self.start_sorting(&self.space(), Demand::Busy, Effort::ForScans) {
+            *paid_for = cost;
+            return;
+        }
+        let state = self.maintenance.state.lock();
+        let may_flush = !state.is_busy() && state.stopped.is_none();
+        drop(state);
+        if may_flush {
+            // Whoever writes next is told of what fails.
+            drop(self.expose_log(self.sorting_job_bytes(Effort::ForScans)));
         }
     }
 
-    fn surveyed(&self) -> Surveyed {
+    fn surveyed(&self, effort: Effort) -> Surveyed {
         let version = self.index.version();
         let segments = version.segments();
         let last = segments.sealed().next_back().map(|entry| entry.meta.id);
-        (version.numbers().log_head.segment, segments.sealed().count(), last)
+        Surveyed { head: version.numbers().log_head.segment, sealed: segments.sealed().count(), last, effort }
     }
 
-    fn sorting_job(&self) {
-        let surveyed = self.surveyed();
-        let done = self.sort_some_values(Effort::Spare);
+    fn sorting_job(&self, effort: Effort) {
+        let surveyed = self.surveyed(effort);
+        let done = self.sort_some_values(effort);
         if let Err(error) = &done
             && error.kind() != ErrorKind::Closed
         {
@@ -143,9 +170,9 @@ impl Cube {
         }
     }
 
-    /// Has the log sealed and flushed up to its end, where that is much beside the index: only then can its values be
-    /// sorted. Called while nothing is written and no job runs.
-    pub(super) fn expose_log(&self) -> Result<()> {
+    /// Has the log sealed and flushed up to its end, where that is `bytes_min` or more and much beside the index: only then can
+    /// its values be sorted. Called while no job runs.
+    pub(super) fn expose_log(&self, bytes_min: u64) -> Result<()> {
         if !self.may_sort() {
             return Ok(());
         }
@@ -154,12 +181,17 @@ impl Cube {
         let log = state.unflushed_log_bytes(self.order.log_bytes()).max(active);
         let index = state.version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
         drop(state);
-        if log >= index.max(self.options.segment_bytes_max / EXPOSED_PART) {
+        if log >= index.max(bytes_min) {
             self.end_segment()?;
             self.order.rotate_memtable(|turn| self.next_memtable(turn))?;
             self.schedule();
         }
         Ok(())
+    }
+
+    /// As much of the log as is worth a flush while nothing is written.
+    pub(super) fn exposed_bytes_min(&self) -> u64 {
+        self.options.segment_bytes_max / EXPOSED_PART
     }
 
     fn may_sort(&self) -> bool {

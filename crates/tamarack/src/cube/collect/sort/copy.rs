@@ -2,7 +2,8 @@
 //!
 //! Owns: the order in which bytes are read. First the heads of all records are read and sorted, in memory; then values
 //! are read, as many as fit, in the order of their places, and written in the order of their keys. So a victim is
-//! read from front to back as often as there are such portions, and nothing is written but what stays.
+//! read from front to back as often as there are such portions, and nothing is written but what stays. Where all values fit,
+//! they are kept when the heads are read, and a victim is read once.
 
 use super::super::super::Cube;
 use super::super::super::headroom::Promise;
@@ -121,12 +122,20 @@ impl<'a, 'cube> Copier<'a, 'cube> {
     /// `Io`, `NoSpace`, `Corruption`; `Closed` if it was cancelled.
     pub fn run(&mut self, give_way: &dyn Fn() -> bool) -> Result<Copied> {
         let mut batch = Batch::default();
+        let bytes = self.victims.iter().map(|victim| victim.meta.value_record_bytes).sum::<u64>();
+        let fit = bytes <= self.cube.memory.portion_bytes;
+        if fit {
+            batch.reserve_records(usize::try_from(bytes).expect("a portion is in memory"));
+        }
+        let kept_bytes_max = if fit { u64::MAX } else { 0 };
+        read_ahead(self.victims.first());
         for (number, victim) in self.victims.iter().enumerate() {
             self.cube.check_not_cancelled()?;
             if give_way() {
                 return Ok(Copied::GaveWay);
             }
-            Cube::add_referenced((number, victim), 0, &mut batch, usize::MAX, 0)
+            read_ahead(self.victims.get(number + 1));
+            Cube::add_referenced((number, victim), 0, &mut batch, usize::MAX, kept_bytes_max)
                 .inspect_err(|error| self.quarantine(error, victim.meta.id))?;
         }
         let hidden = self.cube.sift(self.collection, self.victims, self.snapshots, &mut batch)?;
@@ -157,7 +166,8 @@ impl<'a, 'cube> Copier<'a, 'cube> {
                 Some(start)
             })
             .collect();
-        let values = self.read(portion, &starts)?;
+        let are_kept = portion.iter().all(|survivor| survivor.whole.is_some());
+        let values = if are_kept { Vec::new() } else { self.read(portion, &starts)? };
         let mut unpaid = 0;
         for (survivor, &start) in portion.iter().zip(&starts) {
             self.cube.check_not_cancelled()?;
@@ -166,7 +176,8 @@ impl<'a, 'cube> Copier<'a, 'cube> {
                 self.courtesy.give_way()?;
             }
             let len = len_of(survivor);
-            let (key, record) = (batch.key(survivor), &values[start..start + len as usize]);
+            let read = || &values[start..start + len as usize];
+            let (key, record) = (batch.key(survivor), batch.record(survivor).unwrap_or_else(read));
             let (at, id, now) = self.write(survivor, key, record)?;
             self.copies.add(survivor.victim as usize, at, id, now);
             self.progress.advance(1);
@@ -267,6 +278,13 @@ impl<'a, 'cube> Copier<'a, 'cube> {
 
     fn quarantine(&self, error: &Error, victim: SegmentId) {
         self.cube.quarantine(self.progress.job(), error, victim);
+    }
+}
+
+/// Has the device begin with what is read next. Advice: what fails is told by who reads it.
+fn read_ahead(victim: Option<&Victim>) {
+    if let Some(victim) = victim {
+        drop(victim.segment.file().read_ahead(0, victim.meta.end));
     }
 }
 

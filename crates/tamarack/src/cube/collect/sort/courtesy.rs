@@ -20,7 +20,7 @@ const SLICE: Duration = Duration::from_millis(50);
 pub struct Reads {
     /// How many reads there were, of single values and for scans.
     pub reads: u64,
-    /// Bytes of values that scans have wanted.
+    /// What those for scans have cost.
     scanned: u64,
 }
 
@@ -29,7 +29,7 @@ impl Reads {
     pub fn of(cube: &Cube) -> Self {
         Self {
             reads: cube.reader.counters().reads.load(Ordering::Relaxed),
-            scanned: cube.counters.scanned_bytes.load(Ordering::Relaxed),
+            scanned: cube.counters.scan_cost_bytes.load(Ordering::Relaxed),
         }
     }
 

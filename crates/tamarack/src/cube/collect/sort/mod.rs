@@ -54,8 +54,10 @@
 //! # When
 //!
 //! While nothing is written or read and nothing else is to be done ([`maintain::sort`](super::super::maintain)); while the
-//! database is used, when iterators have read as many bytes of values as a job takes since the last one; or on request
-//! (`Db::sort_values`). A job in the background gives way, and forgets what it has done, when
+//! database is used, when reading values for scans has cost the device as much since the last job as one will; or on request
+//! (`Db::sort_values`). So scans that come never pay more than twice what would have been the least. A job for scans takes less
+//! than others, so that they gain by it soon, and what it takes fits into memory where no budget says less: so it reads its victims once,
+//! which may have to come from the device while much else is read. A job in the background gives way, and forgets what it has done, when
 //! writers come to wait for space or flushes before pointers are replaced; beside those who read single values, and gain nothing by
 //! it, it rests most of the time. `Options::gc_bytes_per_second`,
 //! `Db::pause_gc` and `GcPolicy::Off` hold for it as for all collections.
@@ -63,7 +65,7 @@
 //! # What it costs
 //!
 //! A job holds keys and notes of its records in memory, 64 MiB of them or what the budget allows, and a portion of their
-//! values beside them. It reads each victim as often as there are portions, writes what is alive once, and the index over it once.
+//! values beside them, 128 MiB or what the budget allows. It reads each victim as often as there are portions, and once for the keys if there are several, writes what is alive once, and the index over it once.
 //! 500,000 values of 1 KiB that were loaded in random order became two runs by two jobs: 533 MB of copies and 20 MB of
 //! tables for 532 MB of log. A cold scan took 0.49 to 0.94 s of processor time then, 1.29 to 1.63 s before, and 0.32 to 0.38 s of
 //! values that had been loaded in order; it read 680 to 758 MB/s where little else went on, 277 to 323 before, 542 to 809 in order.
@@ -101,6 +103,10 @@ use crate::index::version::{SegmentEntry, Version};
 
 /// A job takes at most so many full segments, or as many bytes as the index has, if these are more.
 const JOB_SEGMENTS: u64 = 16;
+/// One that scans wait for takes what fits into memory, but so many segments at least.
+const JOB_SEGMENTS_FOR_SCANS: u64 = 4;
+/// What a job costs the device for each byte that it takes, in bytes read in sequence: it reads it, and writes it, which takes twice as long.
+const COST_PER_BYTE: u64 = 3;
 /// Bytes of memory for the key of a record, and what is noted beside it, about: they are there twice while they are sorted.
 const BOOKKEEPING_BYTES: u64 = 160;
 /// Parts of the slack that the copies of a job may take beyond the goal: fewer than those from which writers are slowed down.
@@ -108,9 +114,11 @@ const SLACK_PARTS_TAKEN: (u64, u64) = (3, 8);
 /// No values are sorted while readers hold more than this part of the slack in files that only they need.
 const HELD_PART_OF_SLACK: u64 = 4;
 
-/// What sorting values may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What sorting values may cost, less first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
+    /// It is done beside scans, which are to gain by it soon: by small jobs.
+    ForScans,
     /// It is done in passing: what gains little waits.
     Spare,
     /// Somebody waits for it.
@@ -193,7 +201,7 @@ impl Cube {
         let version = self.index.version();
         let pieces = self.survey(&version)?;
         self.collector.most_runs.store(u64::from(most_runs(&pieces)), Ordering::Relaxed);
-        let bytes_max = self.sorting_bytes_max(&version);
+        let bytes_max = self.sorting_bytes_max(&version, effort);
         let limits = Limits { runs_max: self.options.value_runs_max, bytes_max };
         let bytes: HashMap<SegmentId, u64> = pieces.iter().map(|piece| (piece.id, piece.bytes)).collect();
         let is_worth = |victims: &[SegmentId]| {
@@ -203,13 +211,24 @@ impl Cube {
         Ok(choose(&pieces, limits, is_worth))
     }
 
-    /// Bytes that a job takes if nothing is in the way.
-    pub(in super::super) fn sorting_job_bytes(&self) -> u64 {
-        JOB_SEGMENTS * self.options.segment_bytes_max
+    /// Bytes that a job takes if nothing is in the way and the index is not larger.
+    pub(in super::super) fn sorting_job_bytes(&self, effort: Effort) -> u64 {
+        let segments = |count: u64| count * self.options.segment_bytes_max;
+        match effort {
+            Effort::ForScans => {
+                self.memory.portion_bytes.clamp(segments(JOB_SEGMENTS_FOR_SCANS), segments(JOB_SEGMENTS))
+            }
+            Effort::Spare | Effort::Whole => segments(JOB_SEGMENTS),
+        }
+    }
+
+    /// What such a job costs the device, as bytes that it could have read in sequence meanwhile.
+    pub(in super::super) fn cost_of_sorting(&self, effort: Effort) -> u64 {
+        COST_PER_BYTE * self.sorting_job_bytes(effort)
     }
 
     /// Live bytes that the victims of a job may have.
-    fn sorting_bytes_max(&self, version: &Version) -> u64 {
+    fn sorting_bytes_max(&self, version: &Version, effort: Effort) -> u64 {
         let space = self.space();
         if do_readers_hold_much(&space) {
             return 0;
@@ -217,7 +236,7 @@ impl Cube {
         let (parts, of) = SLACK_PARTS_TAKEN;
         let allowed = (space.goal + space.slack / of * parts).saturating_sub(space.used());
         let index = version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
-        let most = self.sorting_job_bytes().max(index);
+        let most = self.sorting_job_bytes(effort).max(index);
         let (records, bytes) = version.segments().sealed().fold((0, 0), |(records, bytes), entry| {
             (records + entry.meta.value_records, bytes + entry.meta.value_record_bytes)
         });
@@ -246,9 +265,9 @@ impl Cube {
         effort: Effort,
     ) -> Result<(GcReport, Sorted)> {
         let victims = prepared.victims;
-        let give_way = || effort == Effort::Spare && self.are_writers_held_up();
+        let give_way = || effort < Effort::Whole && self.are_writers_held_up();
         let promise = self.promise("a sorting of values", progress.live_bytes(), Claim::Compaction)?;
-        let courtesy = Courtesy::new(self, effort == Effort::Spare);
+        let courtesy = Courtesy::new(self, effort < Effort::Whole);
         let mut copier = Copier::new(self, &collection, snapshots, &victims, &promise, progress, courtesy);
         if copier.run(&give_way)? == Copied::GaveWay {
             return Ok((GcReport::default(), Sorted::GaveWay));
