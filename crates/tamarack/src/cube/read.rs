@@ -6,6 +6,7 @@
 use super::Cube;
 use super::iter::CubeIter;
 use super::readers::ReaderKind;
+use super::reading::Look;
 use super::snapshot::HeldSequence;
 use super::state::ReadState;
 use super::visible::VisibleCursor;
@@ -46,6 +47,11 @@ enum Found {
 /// How many reads of the log may be under way at once for one fetch: enough to reach an SSD's full rate.
 pub(super) const READ_WAYS: usize = 16;
 
+/// Of so many keys or more at once ...
+const KEYS_APART_MIN: usize = 32;
+/// ... this part comes first: its reads take the device about as long as looking up the others.
+const KEYS_FIRST_PART: usize = 4;
+
 impl Cube {
     /// Replaces `value` by the value of `key`; `false` if there is none.
     ///
@@ -74,32 +80,27 @@ impl Cube {
         Ok(!matches!(found, Found::Absent))
     }
 
-    /// The values of `keys`, all at the same moment, their log reads done together.
+    /// The values of `keys`, all at the same moment, their log reads done together. While the device is busy with those of the first keys, the
+    /// others are looked up.
     pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
         let (state, sequence) = self.moment(settings);
         let state = Guard::into_inner(state);
         let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
-        let (mut wanted, mut wanted_keys) = (Vec::new(), Vec::new());
-        for (place, key) in keys.iter().enumerate() {
-            let mut value = Vec::new();
-            let found = self.find(&state, key, sequence, settings.fill_cache, &mut value);
-            results.push(found.and_then(|found| match found {
-                Found::Absent => Ok(None),
-                Found::Inline => Ok(Some(value)),
-                Found::Pointer(pointer) => {
-                    let pointer = self.present_place(&state.version, pointer)?;
-                    let start = wanted_keys.len();
-                    wanted_keys.extend_from_slice(key);
-                    wanted.push(Wanted { place, pointer, key: start..wanted_keys.len() });
-                    Ok(None)
-                }
-            }));
+        let first = if keys.len() < KEYS_APART_MIN { keys.len() } else { keys.len() / KEYS_FIRST_PART };
+        let (mut reading, mut look) = (Vec::new(), Look::Here);
+        for keys in [&keys[..first], &keys[first..]] {
+            let (wanted_keys, wanted) =
+                self.find_each(&state, keys, sequence, settings.fill_cache, &mut results);
+            if !wanted.is_empty() {
+                let begun =
+                    self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), look);
+                look = if begun.was_here() { Look::Here } else { Look::There };
+                reading.push(begun);
+            } else {
+                look = Look::Here;
+            }
         }
-        if wanted.is_empty() {
-            return results;
-        }
-        let reading = self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), None);
-        for Fetched { bytes, found, failed } in reading.finish().0 {
+        for Fetched { bytes, found, failed } in reading.into_iter().flat_map(|reading| reading.finish().0) {
             for FetchedValue { place, pointer, stored } in found {
                 let mut value = Vec::with_capacity(stored.range.len());
                 let unpacked = self.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
@@ -108,6 +109,36 @@ impl Cube {
             failed.into_iter().for_each(|(place, error)| results[place] = Err(error));
         }
         results
+    }
+
+    /// Looks `keys` up, and adds to `results` what that gives. Values in the log are left to be read: their keys, one after the other, and where
+    /// they lie.
+    fn find_each(
+        &self,
+        state: &ReadState,
+        keys: &[&[u8]],
+        sequence: Sequence,
+        fill_cache: bool,
+        results: &mut Vec<Result<Option<Vec<u8>>>>,
+    ) -> (Vec<u8>, Vec<Wanted>) {
+        let (mut wanted_keys, mut wanted) = (Vec::new(), Vec::new());
+        for key in keys {
+            let mut value = Vec::new();
+            let found = self.find(state, key, sequence, fill_cache, &mut value);
+            let result = found.and_then(|found| match found {
+                Found::Absent => Ok(None),
+                Found::Inline => Ok(Some(value)),
+                Found::Pointer(pointer) => {
+                    let pointer = self.present_place(&state.version, pointer)?;
+                    let start = wanted_keys.len();
+                    wanted_keys.extend_from_slice(key);
+                    wanted.push(Wanted { place: results.len(), pointer, key: start..wanted_keys.len() });
+                    Ok(None)
+                }
+            });
+            results.push(result);
+        }
+        (wanted_keys, wanted)
     }
 
     /// A walk over `start..end`.

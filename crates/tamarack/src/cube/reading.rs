@@ -5,39 +5,55 @@ use super::read::READ_WAYS;
 use super::sweep::{Sweep, cost_of};
 use crate::base::sync::Arc;
 use crate::env::pool::Started;
-use crate::vlog::fetch::{Fetch, Fetched, Wanted};
+use crate::vlog::fetch::{Begun, Fetch, Fetched, Wanted};
+
+/// Where values are looked for.
+#[derive(Debug)]
+pub enum Look<'a> {
+    /// In memory first, by the caller, who will wait for the rest.
+    Here,
+    /// On the device: as much has been looked for in memory in vain.
+    There,
+    /// Anywhere, by threads of the pool: the caller is on this walk, and will not wait at once.
+    Meanwhile(&'a mut Sweep),
+}
 
 /// Values that are being read. Dropped, it gives up those that nobody has begun with.
 #[derive(Debug)]
 pub struct Reading {
     /// First, so that nobody works for it any more when the rest goes.
     started: Option<Started>,
+    begun: Option<Begun>,
     fetch: Arc<Fetch>,
+    /// Whether more was in memory than not, if somebody looked.
+    was_here: bool,
 }
 
 impl Cube {
-    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. If the caller walks on and
-    /// will not wait at once, threads of the pool do all of it, and the walk is told; otherwise what is in memory is read first, by
-    /// the caller, and they help with the rest.
+    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. What is not in memory is
+    /// under way when this returns, as far as one thread can have it, or threads of the pool help.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,
         wanted: Vec<Wanted>,
         verify: bool,
         buffers: Vec<Vec<u8>>,
-        ahead: Option<&mut Sweep>,
+        look: Look<'_>,
     ) -> Reading {
         let mut fetch = Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers);
-        let least = if let Some(sweep) = ahead {
-            self.sweep(sweep, &fetch);
-            1
-        } else {
-            fetch.read_cached();
-            2
-        };
+        let (mut least, mut was_here) = (2, false);
+        match look {
+            Look::Here => was_here = fetch.read_cached(),
+            Look::There => {}
+            Look::Meanwhile(sweep) => {
+                self.sweep(sweep, &fetch);
+                least = 1;
+            }
+        }
         let fetch = Arc::new(fetch);
         let started = (fetch.shares() >= least).then(|| self.read_pool().start(fetch.jobs()));
-        Reading { started, fetch }
+        let begun = if started.is_none() { fetch.begin() } else { None };
+        Reading { started, begun, fetch, was_here }
     }
 }
 
@@ -47,8 +63,16 @@ impl Reading {
         self.fetch.scattered().map(|(_, bytes, _)| cost_of(bytes)).sum()
     }
 
+    /// Whether more was in memory than not, if somebody looked.
+    pub fn was_here(&self) -> bool {
+        self.was_here
+    }
+
     /// All values, and the buffers that none needed. Works along with the pool until they are there.
     pub fn finish(self) -> (Vec<Fetched>, Vec<Vec<u8>>) {
+        if let Some(begun) = self.begun {
+            self.fetch.finish(begun);
+        }
         match self.started {
             Some(started) => started.finish(),
             None => self.fetch.work(),

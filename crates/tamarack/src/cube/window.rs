@@ -5,7 +5,7 @@
 
 use super::Cube;
 use super::entries::{Entries, Slot, Value};
-use super::reading::Reading;
+use super::reading::{Look, Reading};
 use super::sweep::Sweep;
 use crate::base::codec::Codec;
 use crate::base::error::{Error, Result};
@@ -113,7 +113,8 @@ impl Window {
         }
         let bytes: u64 = wanted.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
         let (keys, buffers, waits) = (Arc::clone(&self.bytes), std::mem::take(buffers), ahead.is_none());
-        let reading = source.cube.read_values(keys, wanted, source.verify, buffers, ahead);
+        let look = ahead.map_or(Look::Here, Look::Meanwhile);
+        let reading = source.cube.read_values(keys, wanted, source.verify, buffers, look);
         // What is read ahead of a long walk costs little more than its bytes: see `sweep`.
         let cost = bytes + if waits { reading.scattered_cost() } else { 0 };
         source.cube.counters.scan_cost_bytes.fetch_add(cost, Ordering::Relaxed);

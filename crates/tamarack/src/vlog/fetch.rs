@@ -9,12 +9,12 @@
 use std::ops::Range;
 
 use super::format::record_len;
+use super::queues;
 use super::reader::{OpenSegment, SegmentReader, StoredValue};
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
-use crate::env::ReadQueue;
 use crate::env::pool::Job;
 
 /// A gap of at most this many bytes between two records is read along rather than skipped.
@@ -182,22 +182,23 @@ impl Fetch {
     }
 
     /// Reads what is in memory, here and now: handing that to other threads would take longer. What waits for the device is left,
-    /// as is what is long, and all that follows once little was found.
-    pub fn read_cached(&mut self) {
+    /// as is what is long, and all that follows once little was found. Returns whether
+    /// more was found than not.
+    pub fn read_cached(&mut self) -> bool {
         let mut left = std::mem::take(&mut self.runs);
         let buffer = self.progress.lock().buffers.pop();
-        let mut share = Share::new(self, buffer.unwrap_or_default());
+        let mut share = Share::new(buffer.unwrap_or_default());
         let (mut hits, mut misses) = (0, 0);
         left.retain(|run| {
             let tried = misses <= hits + MISSES_MAX && run.len() <= RUN_BYTES_MAX;
-            let found = tried && share.read_run(run, Wait::No);
+            let found = tried && share.read_run(self, run, Wait::No);
             *(if found { &mut hits } else { &mut misses }) += 1;
             !found
         });
-        let done = share.out;
-        self.progress.lock().done.push(done);
+        self.done(share);
         self.runs = left;
         self.deal();
+        hits > misses
     }
 
     /// The reads that are not part of a walk along the log: segment, bytes, and the first value.
@@ -220,30 +221,58 @@ impl Fetch {
         (0..self.shares()).map(job).collect()
     }
 
+    /// Has the device begin with the first share, if its reads go into a queue and one is to be had: the caller has something else to do
+    /// meanwhile. [`finish`](Self::finish) ends it.
+    pub fn begin(&self) -> Option<Begun> {
+        if self.manner != Manner::Queued {
+            return None;
+        }
+        let queue = self.reader.queues().take()?;
+        let (runs, buffer) = self.begin_share()?;
+        let mut begun = Begun::new(self, runs, Share::new(buffer), queue);
+        begun.fill(self);
+        begun.queue.submit();
+        Some(begun)
+    }
+
+    /// Waits until all reads of `begun` have ended.
+    pub fn finish(&self, mut begun: Begun) {
+        loop {
+            begun.fill(self);
+            if begun.queue.is_empty() {
+                break;
+            }
+            begun.take_some(self);
+        }
+        self.done(begun.share);
+    }
+
     /// Reads one share after the other, until there is none that nobody has begun.
     pub fn work(&self) {
+        while let Some(begun) = self.begin() {
+            self.finish(begun);
+        }
         while let Some((runs, buffer)) = self.begin_share() {
-            let mut share = Share::new(self, buffer);
+            let mut share = Share::new(buffer);
+            let runs = &self.runs[runs];
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
-            let queue = if self.manner == Manner::Queued { self.reader.queues().take() } else { None };
-            if let Some(mut queue) = queue {
-                share.read_queued(runs, &mut *queue);
-            } else {
-                for run in runs {
-                    share.read_run(run, Wait::Yes);
-                }
+            for run in runs {
+                share.read_run(self, run, Wait::Yes);
             }
-            let done = share.out;
-            self.progress.lock().done.push(done);
+            self.done(share);
         }
     }
 
-    fn begin_share(&self) -> Option<(&[Run], Vec<u8>)> {
+    fn begin_share(&self) -> Option<(Range<usize>, Vec<u8>)> {
         let mut progress = self.progress.lock();
         let start = progress.next;
         let end = (start + self.runs_of_share).min(self.runs.len());
         progress.next = end;
-        (start < end).then(|| (&self.runs[start..end], progress.buffers.pop().unwrap_or_default()))
+        (start < end).then(|| (start..end, progress.buffers.pop().unwrap_or_default()))
+    }
+
+    fn done(&self, share: Share) {
+        self.progress.lock().done.push(share.out);
     }
 
     /// What was read by the threads that have worked so far, and the buffers that none has used.
@@ -279,9 +308,70 @@ enum Wait {
     No,
 }
 
-/// A share that is being read.
-struct Share<'a> {
-    fetch: &'a Fetch,
+/// A share whose reads are under way.
+pub struct Begun {
+    runs: Range<usize>,
+    share: Share,
+    queue: queues::Taken,
+    /// The first of the runs that is not in the queue yet.
+    next: usize,
+    /// The segments of those that are, by their place among the runs.
+    segments: Vec<Option<Arc<OpenSegment>>>,
+    bytes: u64,
+}
+
+impl std::fmt::Debug for Begun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Begun").field("runs", &self.runs).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Begun {
+    /// `runs` of `fetch`, with nothing under way; `queue` is empty.
+    fn new(fetch: &Fetch, runs: Range<usize>, mut share: Share, queue: queues::Taken) -> Self {
+        let values = fetch.runs[runs.clone()].iter().flat_map(|run| &fetch.wanted[run.members.clone()]);
+        let (count, bytes) = values
+            .fold((0, 0), |(count, bytes), want| (count + 1, bytes + u64::from(want.pointer.stored_len)));
+        share.out.found.reserve_exact(count);
+        share.make_room(usize::try_from(bytes).unwrap_or(0));
+        Self { share, queue, next: runs.start, segments: vec![None; runs.len()], bytes: 0, runs }
+    }
+
+    /// Has as many reads under way as the queue takes.
+    fn fill(&mut self, fetch: &Fetch) {
+        let first = self.next;
+        while self.next < self.runs.end && self.queue.room() > 0 && self.bytes < QUEUED_BYTES_MAX {
+            let run = &fetch.runs[self.next];
+            if run.is_walk() {
+                self.queue.submit();
+                self.share.read_run(fetch, run, Wait::Yes);
+            } else if let Some(segment) = self.share.segment_of(fetch, run) {
+                let len = usize::try_from(run.len()).expect("runs are bounded");
+                self.queue.begin(self.next, segment.shared_file(), run.start, len);
+                fetch.reader.count_read(run.len());
+                self.bytes += run.len();
+                self.segments[self.next - self.runs.start] = Some(segment);
+            }
+            self.next += 1;
+            if (self.next - first) % BEGUN_TOGETHER == 0 {
+                self.queue.submit();
+            }
+        }
+    }
+
+    /// Takes the values of reads that have ended; waits for one.
+    fn take_some(&mut self, fetch: &Fetch) {
+        let Self { runs, share, queue, segments, bytes, .. } = self;
+        queue.finish_some(&mut |at, read| {
+            let (run, segment) = (&fetch.runs[at], segments[at - runs.start].take().expect("it was begun"));
+            *bytes -= run.len();
+            share.take_run(fetch, &segment, run, read.unwrap_or_default());
+        });
+    }
+}
+
+/// What has been read of a share.
+struct Share {
     /// The segment of the last run.
     segment: Option<(SegmentId, Arc<OpenSegment>)>,
     /// Bytes at the front of the buffer that values lie in.
@@ -289,66 +379,32 @@ struct Share<'a> {
     out: Fetched,
 }
 
-impl<'a> Share<'a> {
-    fn new(fetch: &'a Fetch, buffer: Vec<u8>) -> Self {
-        Share { fetch, segment: None, used: 0, out: Fetched { bytes: buffer, ..Fetched::default() } }
+impl Share {
+    fn new(buffer: Vec<u8>) -> Self {
+        Self { segment: None, used: 0, out: Fetched { bytes: buffer, ..Fetched::default() } }
     }
 
     /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
-    fn read_run(&mut self, run: &Run, wait: Wait) -> bool {
-        let Some(segment) = self.segment_of(run) else { return true };
-        let members = &self.fetch.wanted[run.members.clone()];
+    fn read_run(&mut self, fetch: &Fetch, run: &Run, wait: Wait) -> bool {
+        let Some(segment) = self.segment_of(fetch, run) else { return true };
+        let members = &fetch.wanted[run.members.clone()];
         if wait == Wait::No {
             // What fails is read again, by those who tell why.
-            return self.read_joined(&segment, run, members, wait).unwrap_or(false);
+            return self.read_joined(fetch, &segment, run, members, wait).unwrap_or(false);
         }
-        if members.len() > 1 && self.read_joined(&segment, run, members, wait).is_ok() {
+        if members.len() > 1 && self.read_joined(fetch, &segment, run, members, wait).is_ok() {
             return true;
         }
         // A member by itself; or the joined read failed, and each member is to have its own outcome.
         for want in members {
-            self.read_one(&segment, want);
+            self.read_one(fetch, &segment, want);
         }
         true
     }
 
-    /// Has all `runs` read, as many of them at a time as `queue`, which is empty, has under way.
-    fn read_queued(&mut self, runs: &[Run], queue: &mut dyn ReadQueue) {
-        let values = runs.iter().flat_map(|run| &self.fetch.wanted[run.members.clone()]);
-        let value_bytes: u64 = values.map(|want| u64::from(want.pointer.stored_len)).sum();
-        self.make_room(usize::try_from(value_bytes).unwrap_or(0));
-        let mut segments = vec![None; runs.len()];
-        let (mut next, mut queued_bytes) = (0, 0);
-        while next < runs.len() || !queue.is_empty() {
-            let begun = next;
-            while next < runs.len() && queue.room() > 0 && queued_bytes < QUEUED_BYTES_MAX {
-                let run = &runs[next];
-                if run.is_walk() {
-                    queue.submit();
-                    self.read_run(run, Wait::Yes);
-                } else if let Some(segment) = self.segment_of(run) {
-                    let len = usize::try_from(run.len()).expect("runs are bounded");
-                    queue.begin(next, segment.shared_file(), run.start, len);
-                    self.fetch.reader.count_read(run.len());
-                    queued_bytes += run.len();
-                    segments[next] = Some(segment);
-                }
-                next += 1;
-                if (next - begun) % BEGUN_TOGETHER == 0 {
-                    queue.submit();
-                }
-            }
-            queue.finish_some(&mut |at, read| {
-                let segment = segments[at].take().expect("it was begun");
-                queued_bytes -= runs[at].len();
-                self.take_run(&segment, &runs[at], read.unwrap_or_default());
-            });
-        }
-    }
-
     /// Takes the values of `run` out of its `bytes`. Where these are not all there are, each value is to have its own outcome.
-    fn take_run(&mut self, segment: &OpenSegment, run: &Run, bytes: &[u8]) {
-        let Fetch { reader, keys, verify, wanted, .. } = self.fetch;
+    fn take_run(&mut self, fetch: &Fetch, segment: &OpenSegment, run: &Run, bytes: &[u8]) {
+        let Fetch { reader, keys, verify, wanted, .. } = fetch;
         for want in &wanted[run.members.clone()] {
             let at = (u64::from(want.pointer.offset) - run.start) as usize;
             let key = &keys[want.key.clone()];
@@ -365,7 +421,7 @@ impl<'a> Share<'a> {
                     self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
                 }
                 Some(Err(error)) => self.out.failed.push((want.place, error)),
-                Some(Ok(None)) | None => self.read_one(segment, want),
+                Some(Ok(None)) | None => self.read_one(fetch, segment, want),
             }
         }
     }
@@ -378,28 +434,28 @@ impl<'a> Share<'a> {
     }
 
     /// The segment of `run`, or the reason why its members cannot be read.
-    fn segment_of(&mut self, run: &Run) -> Option<Arc<OpenSegment>> {
-        let segment = self.segment(run.segment);
+    fn segment_of(&mut self, fetch: &Fetch, run: &Run) -> Option<Arc<OpenSegment>> {
+        let segment = self.segment(fetch, run.segment);
         if let Err(error) = &segment {
-            let members = &self.fetch.wanted[run.members.clone()];
+            let members = &fetch.wanted[run.members.clone()];
             self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
         }
         segment.ok()
     }
 
-    fn segment(&mut self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+    fn segment(&mut self, fetch: &Fetch, id: SegmentId) -> Result<Arc<OpenSegment>> {
         if let Some((open, segment)) = &self.segment
             && *open == id
         {
             return Ok(Arc::clone(segment));
         }
-        let segment = self.fetch.reader.segment(id)?;
+        let segment = fetch.reader.segment(id)?;
         self.segment = Some((id, Arc::clone(&segment)));
         Ok(segment)
     }
 
-    fn read_one(&mut self, segment: &OpenSegment, want: &Wanted) {
-        let Fetch { reader, keys, verify, .. } = self.fetch;
+    fn read_one(&mut self, fetch: &Fetch, segment: &OpenSegment, want: &Wanted) {
+        let Fetch { reader, keys, verify, .. } = fetch;
         let key = &keys[want.key.clone()];
         match reader.read_record(segment, want.pointer, key, *verify, &mut self.out.bytes, self.used) {
             Ok(stored) => {
@@ -413,12 +469,13 @@ impl<'a> Share<'a> {
     /// Reads all of `run` at once; `false` if that would have to wait.
     fn read_joined(
         &mut self,
+        fetch: &Fetch,
         segment: &OpenSegment,
         run: &Run,
         members: &[Wanted],
         wait: Wait,
     ) -> Result<bool> {
-        let Fetch { reader, keys, verify, .. } = self.fetch;
+        let Fetch { reader, keys, verify, .. } = fetch;
         let (base, len) = (self.used, usize::try_from(run.len()).expect("runs are bounded"));
         self.make_room(len);
         let bytes = &mut self.out.bytes[base..base + len];
@@ -449,7 +506,7 @@ impl<'a> Share<'a> {
             self.close_gaps(base, first);
         }
         for want in spelled_otherwise {
-            self.read_one(segment, want);
+            self.read_one(fetch, segment, want);
         }
         Ok(true)
     }

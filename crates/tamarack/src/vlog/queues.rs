@@ -28,22 +28,22 @@ const NONE: u64 = 2;
 
 impl Queues {
     /// None yet.
-    pub fn new(fs: Arc<dyn Fs>) -> Self {
-        Self { fs, idle: Mutex::new(Vec::new()), supply: AtomicU64::new(UNKNOWN) }
+    pub fn new(fs: Arc<dyn Fs>) -> Arc<Self> {
+        Arc::new(Self { fs, idle: Mutex::new(Vec::new()), supply: AtomicU64::new(UNKNOWN) })
     }
 
     /// An empty queue, for as long as the result lives; `None` where there are none, or none more at this moment.
-    pub fn take(&self) -> Option<Taken<'_>> {
+    pub fn take(self: &Arc<Self>) -> Option<Taken> {
         if self.supply.load(Ordering::Relaxed) == NONE {
             return None;
         }
         let idle = self.idle.lock().pop();
         let queue = idle.or_else(|| self.make());
-        queue.map(|queue| Taken { queues: self, queue: Some(queue) })
+        queue.map(|queue| Taken { queues: Arc::clone(self), queue: Some(queue) })
     }
 
     /// Whether there are any.
-    pub fn are_there(&self) -> bool {
+    pub fn are_there(self: &Arc<Self>) -> bool {
         if self.supply.load(Ordering::Relaxed) == UNKNOWN {
             // It stays for the first who needs one.
             drop(self.take());
@@ -79,12 +79,12 @@ impl Queues {
 }
 
 /// A queue in use.
-pub struct Taken<'a> {
-    queues: &'a Queues,
+pub struct Taken {
+    queues: Arc<Queues>,
     queue: Option<Box<dyn ReadQueue>>,
 }
 
-impl Deref for Taken<'_> {
+impl Deref for Taken {
     type Target = dyn ReadQueue;
 
     fn deref(&self) -> &Self::Target {
@@ -92,13 +92,13 @@ impl Deref for Taken<'_> {
     }
 }
 
-impl DerefMut for Taken<'_> {
+impl DerefMut for Taken {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut **self.queue.as_mut().expect("it is there until it is dropped")
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Taken {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             self.queues.put_back(queue);

@@ -188,7 +188,7 @@ pub struct SegmentReader {
     /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
     relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
     relocation_order: KeyOrder,
-    queues: Queues,
+    queues: Arc<Queues>,
     counters: ReadCounters,
 }
 
@@ -226,7 +226,7 @@ impl SegmentReader {
     }
 
     /// For several reads at a time.
-    pub(super) fn queues(&self) -> &Queues {
+    pub(super) fn queues(&self) -> &Arc<Queues> {
         &self.queues
     }
 

@@ -148,7 +148,9 @@ impl ReadQueue for Ring {
     }
 
     fn submit(&mut self) {
-        if let Some(ring) = &mut self.ring {
+        if let Some(ring) = &mut self.ring
+            && !ring.submission().is_empty()
+        {
             // What it does not take now it is told of again when somebody waits.
             drop(ring.submit());
         }
