@@ -16,6 +16,7 @@ pub enum Workload {
     /// Write random keys, and sync each write
     Fillsync,
     /// Write a thousandth of the keys with values of 100 kB
+    #[value(alias = "fill100K")]
     Fill100k,
     /// Write keys drawn at random
     Overwrite,

@@ -66,3 +66,9 @@ fn every_workload_has_the_name_of_its_argument() {
         assert_eq!(workload.name(), name);
     }
 }
+
+#[test]
+fn names_are_also_taken_as_db_bench_spells_them() {
+    let (_, reports) = run(Memory::default(), "fill100K --num 200");
+    assert_eq!((reports[0].workload.as_str(), reports[0].value_size), ("fill100k", 100_000));
+}
