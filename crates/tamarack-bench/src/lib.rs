@@ -21,6 +21,7 @@ mod disk;
 mod failure;
 mod keys;
 mod latency;
+mod load;
 mod machine;
 mod mappings;
 mod memory;

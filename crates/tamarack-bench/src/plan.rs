@@ -15,6 +15,19 @@ pub enum Distribution {
     Uniform,
     /// A few keys often (Zipf's law, exponent 0.99), spread over all of them
     Zipfian,
+    /// The same law over how lately keys were inserted: the newest one most often, whether or not others were overwritten since
+    Latest,
+}
+
+impl Distribution {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Zipfian => "zipfian",
+            Self::Latest => "latest",
+        }
+    }
 }
 
 /// What all workloads of a run have in common.
@@ -70,9 +83,9 @@ pub struct Plan {
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub entries_per_seek: u32,
 
-    /// How overwrite, deleterandom and the random reads draw their keys; YCSB's workloads have distributions of their own
-    #[arg(long, value_enum, default_value_t, value_name = "DISTRIBUTION")]
-    pub distribution: Distribution,
+    /// How workloads draw their keys that do not take them in a fixed order [default: uniform; YCSB's: zipfian, and latest for D]
+    #[arg(long, value_enum, value_name = "DISTRIBUTION")]
+    pub distribution: Option<Distribution>,
 
     /// Seed of everything random
     #[arg(long, default_value_t = 42, value_name = "SEED")]

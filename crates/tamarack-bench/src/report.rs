@@ -70,6 +70,7 @@ pub struct Report {
     pub keys_per_read: u32,
     #[serde(default)]
     pub entries_per_seek: u32,
+    /// By which its keys were drawn, if they were.
     #[serde(default)]
     pub distribution: Distribution,
     #[serde(default)]

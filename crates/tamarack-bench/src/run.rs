@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::failure::{Failure, Result};
 use crate::keys::{self, Permutation, Random, mix};
 use crate::latency::{Buckets, Latency};
+use crate::load::{Load, part};
 use crate::memory::MemoryLimit;
 use crate::plan::{Distribution, Plan};
 use crate::reclaim::{self, Limits};
@@ -19,7 +20,7 @@ use crate::timeline::Counter;
 use crate::value_size::ValueSize;
 use crate::values::{Ledger, State, Values};
 use crate::worker::{Tally, Worker};
-use crate::workload::Workload;
+use crate::workload::{Choice, Workload};
 use crate::ycsb::Records;
 use crate::zipf::Zipf;
 use crate::{cache, disk, disk_bytes};
@@ -42,6 +43,8 @@ pub struct Bed<'a, S> {
     pub(crate) records: Records,
     /// Where keys are drawn by Zipf's law.
     pub(crate) zipf: Option<Zipf>,
+    /// How the keys came into the store; `None` if there are none, or nobody knows.
+    pub(crate) load: Option<Load>,
     path: &'a Path,
     limits: Limits,
     workloads_run: u8,
@@ -55,7 +58,7 @@ impl<'a, S: Store> Bed<'a, S> {
     /// A bed on `store`, whose files are in `path` and which keeps to `limits`, for `workloads`. Whether there are keys
     /// already [`find_existing`](Self::find_existing) finds out.
     pub fn new(store: S, path: &'a Path, plan: &'a Plan, workloads: &[Workload], limits: Limits) -> Self {
-        let ycsb = workloads.iter().any(|workload| workload.is_ycsb());
+        let skewed = workloads.iter().any(|workload| workload.distribution(plan) != Distribution::Uniform);
         let largest = workloads.iter().map(|workload| workload.value_size(plan).largest()).max().unwrap_or(0);
         Self {
             store,
@@ -68,7 +71,8 @@ impl<'a, S: Store> Bed<'a, S> {
             scatter: Permutation::new(plan.num.saturating_mul(2), mix(mix(plan.seed))),
             records: Records::new(plan.num),
             limits,
-            zipf: (ycsb || plan.distribution == Distribution::Zipfian).then(|| Zipf::new(plan.num)),
+            zipf: skewed.then(|| Zipf::new(plan.num)),
+            load: None,
             workloads_run: 0,
             reported: Vec::new(),
             value_sizes: vec![plan.value_size],
@@ -108,7 +112,27 @@ impl<'a, S: Store> Bed<'a, S> {
     pub fn assume_filled(&mut self) {
         self.workloads_run += 1;
         self.value_sizes.push(self.plan.value_size);
+        self.filled(Workload::Recover);
         (0..self.plan.num).for_each(|number| self.ledger.wrote(number, self.workloads_run));
+    }
+
+    /// Takes note of a fill. One of only some of the keys does not change in which order the others came.
+    fn filled(&mut self, workload: Workload) {
+        let (operations, threads) = (workload.operations(self.plan), self.plan.threads);
+        if operations == self.plan.num || self.load.is_none() {
+            self.load = Some(Load { workload, operations, threads });
+        }
+    }
+
+    /// The key of an operation of a workload that takes them in a fixed order; `None` if it draws them.
+    pub(crate) fn key_of(&self, workload: Workload, operation: u64) -> Option<u64> {
+        match workload.choice() {
+            Choice::InOrder => Some(operation),
+            Choice::Permuted => Some(self.permutation.at(operation)),
+            Choice::PermutedAnew => Some(self.other_permutation.at(operation)),
+            Choice::Record => Some(self.scatter.at(operation)),
+            Choice::Drawn | Choice::DrawnMissing => None,
+        }
     }
 
     /// Bytes of the value of a key of which that is known; `None` if sizes vary, and this run has not written it.
@@ -159,8 +183,23 @@ impl<'a, S: Store> Bed<'a, S> {
         if self.workloads_run == Ledger::GENERATION_MAX {
             return Err(Failure::Usage(format!("at most {} workloads per run", Ledger::GENERATION_MAX)));
         }
+        if workload.draws_latest_keys(self.plan) && self.load.is_none() {
+            let name = workload.name();
+            return Err(Failure::Usage(format!(
+                "{name} needs a fill in the same run: nobody knows which of these keys are the latest"
+            )));
+        }
         self.workloads_run += 1;
         self.value_sizes.push(workload.value_size(self.plan));
+        let total = self.run_beside_a_writer(workload, advance)?;
+        if workload.is_fill() {
+            self.filled(workload);
+        }
+        Ok(total)
+    }
+
+    /// Runs all threads of `workload`, and if that is a part of it, one that overwrites until they are done.
+    fn run_beside_a_writer(&self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let writer = (workload == Workload::Readwhilewriting).then(|| {
@@ -292,36 +331,12 @@ impl<'a, S: Store> Bed<'a, S> {
             batch_size: plan.batch_size,
             keys_per_read: plan.keys_per_read,
             entries_per_seek: plan.entries_per_seek,
-            distribution: plan.distribution,
+            distribution: workload.distribution(plan),
             cold: plan.cold,
             memory_limit_bytes: MemoryLimit::current(),
             sync: plan.sync || workload.always_syncs(),
             recovery: None,
             reclaim: None,
-        }
-    }
-}
-
-/// The share of `count` things that belongs to one of `parts`.
-fn part(count: u64, index: u64, parts: u64) -> Range<u64> {
-    let at = |index: u64| (u128::from(count) * u128::from(index) / u128::from(parts)) as u64;
-    at(index)..at(index + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cover_everything_once() {
-        for (count, parts) in [(10, 3), (2, 5), (0, 4), (u64::MAX, 7)] {
-            let mut next = 0;
-            for index in 0..parts {
-                let range = part(count, index, parts);
-                assert_eq!(range.start, next);
-                next = range.end;
-            }
-            assert_eq!(next, count);
         }
     }
 }

@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use crate::failure::{Failure, Result};
 use crate::keys::{self, Random};
 use crate::latency;
+use crate::plan::Distribution;
 use crate::run::{Advance, Bed};
 use crate::store::{Change, Cursor, Store};
 use crate::timeline::Counter;
@@ -175,18 +176,33 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn choose(&mut self, operation: u64) -> u64 {
-        match self.workload.choice() {
-            Choice::InOrder => operation,
-            Choice::Permuted => self.bed.permutation.at(operation),
-            Choice::PermutedAnew => self.bed.other_permutation.at(operation),
-            Choice::Record => self.bed.scatter.at(operation),
-            Choice::Drawn | Choice::DrawnMissing => match &self.bed.zipf {
-                Some(zipf) if self.bed.plan.distribution == crate::Distribution::Zipfian => {
-                    // The permutation takes the frequent ones apart.
-                    self.bed.permutation.at(zipf.draw(&mut self.random))
-                }
-                _ => self.random.below(self.bed.plan.num),
-            },
+        let fixed = self.bed.key_of(self.workload, operation);
+        fixed.unwrap_or_else(|| self.draw_key())
+    }
+
+    fn draw_key(&mut self) -> u64 {
+        let (bed, num) = (self.bed, self.bed.plan.num);
+        match self.workload.distribution(bed.plan) {
+            Distribution::Uniform => self.random.below(num),
+            // The permutation takes the frequent ones apart.
+            Distribution::Zipfian => bed.permutation.at(self.draw_rank(num)),
+            Distribution::Latest => {
+                let load =
+                    bed.load.expect("a workload that draws the latest keys begins only where there are such");
+                let operation = load.operation_of_age(self.draw_rank(load.operations));
+                bed.key_of(load.workload, operation).expect("fills take keys in a fixed order")
+            }
+        }
+    }
+
+    /// A rank below `count`, which is at most that of the keys, by Zipf's law.
+    fn draw_rank(&mut self, count: u64) -> u64 {
+        let zipf = self.bed.zipf.as_ref().expect("there is one where a workload needs it");
+        loop {
+            let rank = zipf.draw(&mut self.random);
+            if rank < count {
+                return rank;
+            }
         }
     }
 
@@ -429,19 +445,19 @@ impl<'a, S: Store> Worker<'a, S> {
             match mix.draw(&mut self.random) {
                 Operation::Insert => self.insert()?,
                 Operation::Read => {
-                    let number = self.draw_record(mix);
+                    let number = self.draw_record();
                     self.get(number)?;
                 }
                 Operation::Update => {
-                    let number = self.draw_record(mix);
+                    let number = self.draw_record();
                     self.put(number)?;
                 }
                 Operation::Scan(records) => {
-                    let number = self.draw_record(mix);
+                    let number = self.draw_record();
                     self.scan(number, records)?;
                 }
                 Operation::Modify => {
-                    let number = self.draw_record(mix);
+                    let number = self.draw_record();
                     self.get(number)?;
                     self.put(number)?;
                 }
@@ -451,16 +467,15 @@ impl<'a, S: Store> Worker<'a, S> {
         Ok(())
     }
 
-    fn draw_record(&mut self, mix: &Mix) -> u64 {
-        let zipf = self.bed.zipf.as_ref().expect("YCSB's workloads have one");
-        let rank = zipf.draw(&mut self.random);
-        let record = if mix.latest {
-            self.bed.records.count() - 1 - rank
-        } else {
+    fn draw_record(&mut self) -> u64 {
+        let (bed, num) = (self.bed, self.bed.plan.num);
+        let record = match self.workload.distribution(bed.plan) {
+            Distribution::Uniform => self.random.below(bed.records.count()),
             // The permutation takes the frequent ones apart.
-            self.bed.permutation.at(rank)
+            Distribution::Zipfian => bed.permutation.at(self.draw_rank(num)),
+            Distribution::Latest => bed.records.count() - 1 - self.draw_rank(num),
         };
-        self.bed.scatter.at(record)
+        bed.scatter.at(record)
     }
 
     fn insert(&mut self) -> Result<(), S::Error> {

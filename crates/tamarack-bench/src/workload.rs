@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::plan::Plan;
+use crate::plan::{Distribution, Plan};
 use crate::value_size::ValueSize;
 use crate::ycsb::Mix;
 
@@ -86,7 +86,7 @@ pub enum Choice {
     Permuted,
     /// The same with another permutation, which knows nothing of the order in which keys were written.
     PermutedAnew,
-    /// Any key, by the plan's distribution.
+    /// Any key, by the [distribution](Workload::distribution).
     Drawn,
     /// Any key, with a suffix that no stored key has.
     DrawnMissing,
@@ -190,6 +190,26 @@ impl Workload {
     /// Whether it works on YCSB's records.
     pub(crate) fn is_ycsb(self) -> bool {
         self == Self::Ycsbload || matches!(self.action(), Action::Mixed(_))
+    }
+
+    /// How it draws keys or records, if it draws any.
+    pub(crate) fn distribution(self, plan: &Plan) -> Distribution {
+        plan.distribution.unwrap_or(self.own_distribution())
+    }
+
+    /// The distribution that it has unless the plan says otherwise.
+    pub(crate) fn own_distribution(self) -> Distribution {
+        match self.action() {
+            Action::Mixed(mix) if mix.latest => Distribution::Latest,
+            Action::Mixed(_) => Distribution::Zipfian,
+            _ => Distribution::Uniform,
+        }
+    }
+
+    /// Whether it draws those keys most that a fill has written last.
+    pub(crate) fn draws_latest_keys(self, plan: &Plan) -> bool {
+        let draws = matches!(self.choice(), Choice::Drawn | Choice::DrawnMissing);
+        draws && !self.is_ycsb() && self.distribution(plan) == Distribution::Latest
     }
 
     /// Whether it does nothing but write entries; what `Recover` measures is an opening.

@@ -3,7 +3,7 @@
 //!
 //! Records are numbered in the order in which they are inserted, and scattered over the keys, as YCSB's hashed order does.
 //! Reads and updates draw records by Zipf's law: from those that were loaded, spread over all of them; or, for D, from the
-//! newest ones backward. Where YCSB's own generator follows the growing number of records, the law here stays that of the
+//! newest ones backward; unless the plan has another distribution. Where YCSB's own generator follows the growing number of records, the law here stays that of the
 //! loaded ones; at most one record in twenty is new.
 
 use std::collections::BTreeSet;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
+
 use crate::comparison::{Comparison, Outcome, Row};
 use crate::plan::Distribution;
 use crate::report::Report;
+use crate::workload::Workload;
 
 use super::number;
 
@@ -52,7 +55,8 @@ pub struct Setting<'a> {
     sync: bool,
     cold: bool,
     memory_limit_bytes: Option<u64>,
-    distribution: Distribution,
+    /// If it is not the one that the workload has by itself.
+    distribution: Option<Distribution>,
     /// Keys at once, or entries from a key on.
     reads: Option<u32>,
     /// How often the workload has been run on the same database, this time included.
@@ -161,7 +165,7 @@ impl<'a> Setting<'a> {
             sync: report.sync,
             cold: report.cold,
             memory_limit_bytes: report.memory_limit_bytes,
-            distribution: report.distribution,
+            distribution: Some(report.distribution).filter(|drawn| *drawn != usual(&report.workload)),
             reads,
             pass: report.pass.max(1),
         }
@@ -183,7 +187,9 @@ impl<'a> Setting<'a> {
         add(reads > 1, format!("{reads} {per} each"));
         add(self.sync && self.workload != "fillsync", "synced".to_owned());
         add(self.cold, "cold".to_owned());
-        add(self.distribution == Distribution::Zipfian, "zipfian".to_owned());
+        if let Some(distribution) = self.distribution {
+            add(true, distribution.name().to_owned());
+        }
         add(self.pass > 1, format!("pass {}", self.pass));
         add(self.key_size != 16, format!("keys of {} B", self.key_size));
         if let Some(limit) = self.memory_limit_bytes {
@@ -204,6 +210,11 @@ impl<'a> Setting<'a> {
     pub fn is_like(&self, other: &Self) -> bool {
         Self { workload: other.workload, reads: other.reads, pass: other.pass, ..self.clone() } == *other
     }
+}
+
+/// The distribution that a workload of that name has by itself.
+fn usual(workload: &str) -> Distribution {
+    Workload::from_str(workload, false).map(Workload::own_distribution).unwrap_or_default()
 }
 
 impl<'a> Measured<'a> {

@@ -12,7 +12,7 @@ mod ycsb;
 use std::path::Path;
 
 use clap::{Parser, ValueEnum};
-use tamarack_bench::{Bed, Limits, Plan, Report, Workload};
+use tamarack_bench::{Bed, Failure, Limits, Plan, Report, Workload};
 
 use memory::Memory;
 
@@ -71,4 +71,28 @@ fn every_workload_has_the_name_of_its_argument() {
 fn names_are_also_taken_as_db_bench_spells_them() {
     let (_, reports) = run(Memory::default(), "fill100K --num 200");
     assert_eq!((reports[0].workload.as_str(), reports[0].value_size), ("fill100k", 100_000));
+}
+
+#[test]
+fn the_latest_keys_of_a_fill_are_drawn_most() {
+    for fill in ["fillseq", "fillrandom"] {
+        let command = format!("{fill} overwrite readrandom --num 1000 --value-size 1 --distribution latest");
+        let (store, reports) = run(Memory::default(), &command);
+        assert_eq!(reports[2].found, 1000);
+        ycsb::follows_the_law(&store.ages(), 1000);
+    }
+    let (store, _) =
+        run(Memory::default(), "fillsync readrandom --num 1000 --value-size 1 --distribution latest");
+    assert!(store.ages().keys().all(|age| *age < 100), "a fill of a hundred keys has no others");
+}
+
+#[test]
+fn the_latest_keys_of_another_run_are_not_known() {
+    let (store, _) = run(Memory::default(), "fillseq --num 10");
+    let plan = Arguments::parse_from(["bench", "readrandom", "--num", "10", "--distribution", "latest"]).plan;
+    let workloads = [Workload::Readrandom];
+    let mut bed = Bed::new(store, Path::new("."), &plan, &workloads, Limits { ratio: 1.0, slack: 0 });
+    bed.find_existing().expect("memory does not fail");
+    let refused = bed.operate(Workload::Readrandom, &|_| ()).err();
+    assert!(matches!(&refused, Some(Failure::Usage(text)) if text.contains("fill")), "{refused:?}");
 }

@@ -18,6 +18,10 @@ pub struct Memory {
     /// How often each key was read by itself.
     gets: Mutex<BTreeMap<Vec<u8>, u64>>,
     walks: AtomicU64,
+    /// Keys by the order in which they came: each with its number.
+    inserted: Mutex<BTreeMap<Vec<u8>, usize>>,
+    /// How often a key was read by itself than which so many others had come later.
+    ages: Mutex<BTreeMap<usize, u64>>,
 }
 
 impl Memory {
@@ -34,6 +38,25 @@ impl Memory {
     /// How often each key was read by itself.
     pub fn gets(&self) -> BTreeMap<Vec<u8>, u64> {
         self.gets.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// How often a key was read by itself than which so many others had come later.
+    pub fn ages(&self) -> BTreeMap<usize, u64> {
+        self.ages.lock().expect("nobody panics with the lock").clone()
+    }
+
+    fn inserting(&self, key: &[u8]) {
+        let mut inserted = self.inserted.lock().expect("nobody panics with the lock");
+        let number = inserted.len();
+        inserted.entry(key.to_vec()).or_insert(number);
+    }
+
+    fn note_age(&self, key: &[u8]) {
+        let inserted = self.inserted.lock().expect("nobody panics with the lock");
+        if let Some(number) = inserted.get(key) {
+            let mut ages = self.ages.lock().expect("nobody panics with the lock");
+            *ages.entry(inserted.len() - 1 - number).or_default() += 1;
+        }
     }
 
     /// How many walks there were.
@@ -53,6 +76,7 @@ impl Store for Memory {
 
     fn put(&self, key: &[u8], value: &[u8], _: bool) -> Result<(), Infallible> {
         self.puts.fetch_add(1, Ordering::Relaxed);
+        self.inserting(key);
         self.change(|entries| drop(entries.insert(key.to_vec(), value.to_vec())))
     }
 
@@ -61,6 +85,10 @@ impl Store for Memory {
     }
 
     fn write(&self, changes: &[Change<'_>], _: bool) -> Result<(), Infallible> {
+        let puts = changes
+            .iter()
+            .filter_map(|change| if let Change::Put(key, _) = change { Some(key) } else { None });
+        puts.for_each(|key| self.inserting(key));
         self.change(|entries| {
             for change in changes {
                 match change {
@@ -73,6 +101,7 @@ impl Store for Memory {
 
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Infallible> {
         value.clear();
+        self.note_age(key);
         *self.gets.lock().expect("nobody panics with the lock").entry(key.to_vec()).or_default() += 1;
         let entries = self.entries.read().expect("nobody panics with the lock");
         let found = entries.get(key);

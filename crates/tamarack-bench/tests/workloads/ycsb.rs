@@ -1,6 +1,7 @@
 //! YCSB's workloads as they reach the store, beside their published definitions: Cooper et al., SoCC 2010, table 2, and for F,
 //! which is younger than the paper, the definition that comes with YCSB.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::memory::Memory;
@@ -41,6 +42,23 @@ fn part(hundredths: u64) -> Range<u64> {
     let (count, part) = (OPERATIONS as f64, hundredths as f64 / 100.0);
     let (mean, off) = (count * part, 5.0 * (count * part * (1.0 - part)).sqrt());
     (mean - off).round() as u64..(mean + off).round() as u64 + 1
+}
+
+/// Of the reads of single keys, by how many others came later than the one that was read, as many have each of the lowest ages as Zipf's
+/// law has it for so many ranks.
+pub fn follows_the_law(ages: &BTreeMap<usize, u64>, ranks: u64) {
+    let zeta = |ranks: Range<u64>| ranks.map(|rank| ((rank + 1) as f64).powf(-0.99)).sum::<f64>();
+    let reads: u64 = ages.values().sum();
+    for first in [1, 2, 10, 100, 500] {
+        let part = zeta(0..first) / zeta(0..ranks);
+        let (found, reads) =
+            (ages.range(..first as usize).map(|(_, reads)| reads).sum::<u64>() as f64, reads as f64);
+        // As far as Gray's method keeps to the law.
+        let method = if first > 2 { 0.03 * reads } else { 0.0 };
+        let off = 5.0 * (reads * part * (1.0 - part)).sqrt() + method;
+        let expected = reads * part;
+        assert!((found - expected).abs() < off, "{found} of the newest {first}, not {expected}");
+    }
 }
 
 #[test]
@@ -100,6 +118,32 @@ fn the_newest_records_are_read_most_in_d() {
     let gets = asked.store.gets();
     let of_loaded: u64 = loaded.entries().keys().filter_map(|key| gets.get(key)).sum();
     assert!(of_loaded * 2 < asked.gets, "{of_loaded} of {} reads are of loaded records", asked.gets);
+}
+
+#[test]
+fn records_are_read_in_d_by_the_law_of_zipf_over_how_lately_they_were_inserted() {
+    let (store, _) =
+        run(Memory::default(), &format!("ycsbload ycsbd --num {RECORDS} --ops {OPERATIONS} --value-size 1"));
+    follows_the_law(&store.ages(), RECORDS);
+}
+
+#[test]
+fn a_distribution_that_is_asked_for_is_obeyed() {
+    let ages = |workload: &str, distribution: &str| {
+        let command = format!("ycsbload {workload} --num {RECORDS} --ops {OPERATIONS} --value-size 1");
+        let (store, reports) = run(Memory::default(), &format!("{command} --distribution {distribution}"));
+        assert_eq!(reports[1].distribution.name(), distribution);
+        store.ages()
+    };
+    for workload in ["ycsbb", "ycsbc", "ycsbd"] {
+        follows_the_law(&ages(workload, "latest"), RECORDS);
+        for distribution in ["uniform", "zipfian"] {
+            let ages = ages(workload, distribution);
+            let newest: u64 = ages.range(..20).map(|(_, reads)| reads).sum();
+            // By the law of the latest it would be almost half.
+            assert!(newest * 5 < OPERATIONS, "{workload}, {distribution}: {newest} of the newest twenty");
+        }
+    }
 }
 
 #[test]

@@ -26,8 +26,8 @@ use crate::scratch::Scratch;
 /// Measure workloads
 ///
 /// fillseq and fillrandom write each of the keys 0..NUM once, in order or in a random order; overwrite, deleterandom and
-/// the random reads draw keys with repetitions, uniformly unless --distribution says otherwise; multireadrandom reads
-/// --keys-per-read of them at once; readmissing asks for keys that are not there but lie between those that are; seekrandom
+/// the random reads draw keys with repetitions, uniformly unless --distribution says otherwise (where it is `latest`, a fill
+/// must come first); multireadrandom reads --keys-per-read of them at once; readmissing asks for keys that are not there but lie between those that are; seekrandom
 /// goes to a key and reads --entries-per-seek entries from there on; readwhilewriting reads while one more thread overwrites
 /// (`written_meanwhile`); readseq and readreverse walk in key order; fillsync writes NUM/1000 keys (at least 100) in random
 /// order and syncs each; fill100k writes as many with values of 100,000 bytes. Keys are zero-padded decimal numbers, values
