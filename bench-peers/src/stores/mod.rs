@@ -109,6 +109,8 @@ impl Peer {
         setting: Setting,
         tell: &mut dyn FnMut(&Report),
     ) -> Result<(), String> {
+        #[cfg(has_badger)]
+        let syncs_all = plan.writes_per_sync() == Some(1);
         match self {
             Self::Tamarack => run(tamarack::open(path, setting)?, path, plan, workloads, tell),
             #[cfg(feature = "rocksdb")]
@@ -135,10 +137,10 @@ impl Peer {
             #[cfg(not(feature = "lmdb"))]
             Self::Lmdb => Err("built without it: add the feature lmdb".into()),
             #[cfg(has_badger)]
-            Self::Badger => run(badger::open(path, setting, plan.sync, None)?, path, plan, workloads, tell),
+            Self::Badger => run(badger::open(path, setting, syncs_all, None)?, path, plan, workloads, tell),
             #[cfg(has_badger)]
             Self::BadgerVlog => {
-                let store = badger::open(path, setting, plan.sync, Some(SEPARATED_BYTES_MIN))?;
+                let store = badger::open(path, setting, syncs_all, Some(SEPARATED_BYTES_MIN))?;
                 run(store, path, plan, workloads, tell)
             }
             #[cfg(not(has_badger))]

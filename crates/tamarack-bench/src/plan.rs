@@ -71,6 +71,10 @@ pub struct Plan {
     #[arg(long)]
     pub sync: bool,
 
+    /// Sync each N-th write of a thread, and with it all before it; 1 is --sync
+    #[arg(long, conflicts_with = "sync", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub sync_every: Option<u64>,
+
     /// Operations per write; latencies are then those of whole batches
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub batch_size: u32,
@@ -101,6 +105,11 @@ impl Plan {
     pub(crate) fn keys_max(&self, workloads: &[Workload]) -> u64 {
         let inserts = workloads.iter().any(|workload| workload.is_ycsb());
         if inserts { self.num.saturating_mul(2) } else { self.num }
+    }
+
+    /// Of how many writes of a thread one is synced; `None` if none is.
+    pub fn writes_per_sync(&self) -> Option<u64> {
+        if self.sync { Some(1) } else { self.sync_every }
     }
 
     /// Refuses a plan whose keys do not fit into their length.

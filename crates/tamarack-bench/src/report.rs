@@ -78,7 +78,11 @@ pub struct Report {
     /// The memory that the process was limited to, page cache included.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,
+    /// Whether every write was synced.
     pub sync: bool,
+    /// Of how many writes of a thread one was, if not of every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_every: Option<u64>,
     /// Of `recover` alone.
     #[serde(flatten)]
     pub recovery: Option<Recovery>,

@@ -334,7 +334,8 @@ impl<'a, S: Store> Bed<'a, S> {
             distribution: workload.distribution(plan),
             cold: plan.cold,
             memory_limit_bytes: MemoryLimit::current(),
-            sync: plan.sync || workload.always_syncs(),
+            sync: workload.writes_per_sync(plan) == Some(1),
+            sync_every: workload.writes_per_sync(plan).filter(|writes| *writes > 1),
             recovery: None,
             reclaim: None,
         }

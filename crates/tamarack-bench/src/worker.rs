@@ -69,6 +69,8 @@ pub struct Worker<'a, S> {
     generation: u8,
     /// Of the values that it writes.
     value_size: ValueSize,
+    writes_per_sync: Option<u64>,
+    writes: u64,
     /// Numbers of the operations that are this thread's.
     part: Range<u64>,
     random: Random,
@@ -103,6 +105,8 @@ impl<'a, S: Store> Worker<'a, S> {
             workload,
             generation,
             value_size: workload.value_size(bed.plan),
+            writes_per_sync: workload.writes_per_sync(bed.plan),
+            writes: 0,
             part,
             random,
             advance,
@@ -206,8 +210,10 @@ impl<'a, S: Store> Worker<'a, S> {
         }
     }
 
-    fn syncs(&self) -> bool {
-        self.bed.plan.sync || self.workload.always_syncs()
+    /// Whether the next write is synced, which is counted by this.
+    fn syncs_next(&mut self) -> bool {
+        self.writes += 1;
+        self.writes_per_sync.is_some_and(|writes| self.writes.is_multiple_of(writes))
     }
 
     fn new_len(&self, number: u64) -> usize {
@@ -221,15 +227,17 @@ impl<'a, S: Store> Worker<'a, S> {
     fn put(&mut self, number: u64) -> Result<(), S::Error> {
         keys::write(number, &mut self.key);
         let value = self.new_value(number);
-        self.bed.store.put(&self.key, value, self.syncs()).map_err(Failure::Store)?;
+        let sync = self.syncs_next();
+        self.bed.store.put(&self.key, value, sync).map_err(Failure::Store)?;
         self.wrote(number, value.len());
         Ok(())
     }
 
     fn write_singly(&mut self) -> Result<(), S::Error> {
-        let (deletes, sync) = (self.workload.action() == Action::Delete, self.syncs());
+        let deletes = self.workload.action() == Action::Delete;
         while let Some(operation) = self.next_operation() {
             let number = self.choose(operation);
+            let sync = self.syncs_next();
             keys::write(number, &mut self.key);
             if deletes {
                 self.bed.store.delete(&self.key, sync).map_err(Failure::Store)?;
@@ -245,7 +253,7 @@ impl<'a, S: Store> Worker<'a, S> {
     }
 
     fn write_batches(&mut self) -> Result<(), S::Error> {
-        let (deletes, sync) = (self.workload.action() == Action::Delete, self.syncs());
+        let deletes = self.workload.action() == Action::Delete;
         let (count, key_size) = (self.bed.plan.batch_size as usize, usize::from(self.bed.plan.key_size));
         let mut names = vec![0; count * key_size];
         let mut numbers = Vec::with_capacity(count);
@@ -256,6 +264,7 @@ impl<'a, S: Store> Worker<'a, S> {
             if numbers.len() < count && !self.is_last(operation) {
                 continue;
             }
+            let sync = self.syncs_next();
             let change = |(&number, key)| {
                 if deletes { Change::Delete(key) } else { Change::Put(key, self.new_value(number)) }
             };

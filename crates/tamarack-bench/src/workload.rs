@@ -225,9 +225,9 @@ impl Workload {
         }
     }
 
-    /// Whether each of its writes is synced, whatever the plan says.
-    pub(crate) fn always_syncs(self) -> bool {
-        self == Self::Fillsync
+    /// Of how many writes of a thread one is synced; `None` if none is.
+    pub(crate) fn writes_per_sync(self, plan: &Plan) -> Option<u64> {
+        if self == Self::Fillsync { Some(1) } else { plan.writes_per_sync() }
     }
 
     /// How many bytes the values have that it writes.

@@ -53,6 +53,7 @@ pub struct Setting<'a> {
     value_sizes: Option<&'a str>,
     batch_size: u32,
     sync: bool,
+    sync_every: Option<u64>,
     cold: bool,
     memory_limit_bytes: Option<u64>,
     /// If it is not the one that the workload has by itself.
@@ -163,6 +164,7 @@ impl<'a> Setting<'a> {
             value_sizes: report.value_sizes.as_deref(),
             batch_size: report.batch_size,
             sync: report.sync,
+            sync_every: report.sync_every,
             cold: report.cold,
             memory_limit_bytes: report.memory_limit_bytes,
             distribution: Some(report.distribution).filter(|drawn| *drawn != usual(&report.workload)),
@@ -186,6 +188,7 @@ impl<'a> Setting<'a> {
         let reads = self.reads.unwrap_or(1);
         add(reads > 1, format!("{reads} {per} each"));
         add(self.sync && self.workload != "fillsync", "synced".to_owned());
+        add(self.sync_every.is_some(), format!("one of {} writes synced", self.sync_every.unwrap_or(1)));
         add(self.cold, "cold".to_owned());
         if let Some(distribution) = self.distribution {
             add(true, distribution.name().to_owned());

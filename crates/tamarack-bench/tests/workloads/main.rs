@@ -96,3 +96,23 @@ fn the_latest_keys_of_another_run_are_not_known() {
     let refused = bed.operate(Workload::Readrandom, &|_| ()).err();
     assert!(matches!(&refused, Some(Failure::Usage(text)) if text.contains("fill")), "{refused:?}");
 }
+
+#[test]
+fn as_many_writes_are_synced_as_were_asked_for() {
+    for (command, expected) in [
+        ("fillseq", 0),
+        ("fillseq --sync", 100),
+        ("fillseq --sync-every 1", 100),
+        ("fillseq --sync-every 7", 14),
+        ("fillseq deleterandom --sync-every 10", 20),
+        ("fillseq --sync-every 10 --threads 3", 9),
+        ("fillseq --sync-every 2 --batch-size 10", 5),
+        ("fillsync --sync-every 10", 100),
+    ] {
+        let (store, reports) = run(Memory::default(), &format!("{command} --num 100"));
+        assert_eq!(store.synced(), expected, "{command}");
+        assert_eq!(reports[0].sync, expected == 100, "{command}");
+    }
+    let (_, reports) = run(Memory::default(), "fillseq --sync-every 7 --num 10");
+    assert_eq!((reports[0].sync, reports[0].sync_every), (false, Some(7)));
+}

@@ -15,6 +15,8 @@ type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 pub struct Memory {
     entries: RwLock<Entries>,
     puts: AtomicU64,
+    /// How many writes were to be synced.
+    synced: AtomicU64,
     /// How often each key was read by itself.
     gets: Mutex<BTreeMap<Vec<u8>, u64>>,
     walks: AtomicU64,
@@ -59,6 +61,15 @@ impl Memory {
         }
     }
 
+    /// How many writes were to be synced.
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Relaxed)
+    }
+
+    fn note_sync(&self, sync: bool) {
+        self.synced.fetch_add(sync.into(), Ordering::Relaxed);
+    }
+
     /// How many walks there were.
     pub fn walks(&self) -> u64 {
         self.walks.load(Ordering::Relaxed)
@@ -74,17 +85,20 @@ impl Store for Memory {
     type Error = Infallible;
     type Cursor<'a> = Walk<'a>;
 
-    fn put(&self, key: &[u8], value: &[u8], _: bool) -> Result<(), Infallible> {
+    fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), Infallible> {
+        self.note_sync(sync);
         self.puts.fetch_add(1, Ordering::Relaxed);
         self.inserting(key);
         self.change(|entries| drop(entries.insert(key.to_vec(), value.to_vec())))
     }
 
-    fn delete(&self, key: &[u8], _: bool) -> Result<(), Infallible> {
+    fn delete(&self, key: &[u8], sync: bool) -> Result<(), Infallible> {
+        self.note_sync(sync);
         self.change(|entries| drop(entries.remove(key)))
     }
 
-    fn write(&self, changes: &[Change<'_>], _: bool) -> Result<(), Infallible> {
+    fn write(&self, changes: &[Change<'_>], sync: bool) -> Result<(), Infallible> {
+        self.note_sync(sync);
         let puts = changes
             .iter()
             .filter_map(|change| if let Change::Put(key, _) = change { Some(key) } else { None });

@@ -140,8 +140,8 @@ fn arguments(plan: &Plan) -> Vec<String> {
         format!("--batch-size={}", plan.batch_size),
         format!("--seed={}", plan.seed),
     ];
-    if plan.sync {
-        arguments.push("--sync".to_owned());
+    if let Some(writes) = plan.writes_per_sync() {
+        arguments.push(format!("--sync-every={writes}"));
     }
     arguments
 }

@@ -135,7 +135,9 @@ fn an_existing_database_is_read_but_not_filled() {
 #[test]
 fn a_killed_writer_loses_nothing_and_its_log_is_replayed() {
     let world = World::new();
-    for extra in [&[][..], &["--threads", "3", "--batch-size", "7"], &["--memtable-mib", "1"]] {
+    for extra in
+        [&[][..], &["--threads", "3", "--batch-size", "7"], &["--memtable-mib", "1", "--sync-every", "50"]]
+    {
         let run = world.ok(&[&["bench", "recover"], &SMALL[..], extra].concat());
         let report = run.json();
         assert_eq!((&report["workload"], &report["ops"]), (&json!("recover"), &json!(2000)));
