@@ -49,6 +49,10 @@ pub struct Plan {
     #[arg(long)]
     pub cold: bool,
 
+    /// Read all of the database before each workload that reads, which is not measured: what can be kept in memory then is
+    #[arg(long, conflicts_with = "cold")]
+    pub warm: bool,
+
     /// After each workload that writes, leave the database alone for so many seconds before stock is taken: some work is only
     /// done while nothing is written
     #[arg(long, default_value_t = 0, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]

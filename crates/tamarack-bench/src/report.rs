@@ -70,11 +70,17 @@ pub struct Report {
     pub keys_per_read: u32,
     #[serde(default)]
     pub entries_per_seek: u32,
+    /// The fill that has written the keys, if this is not one itself and they were not there before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_by: Option<String>,
     /// By which its keys were drawn, if they were.
     #[serde(default)]
     pub distribution: Distribution,
     #[serde(default)]
     pub cold: bool,
+    /// Whether everything had been read before.
+    #[serde(default)]
+    pub warm: bool,
     /// The memory that the process was limited to, page cache included.
     #[serde(default)]
     pub memory_limit_bytes: Option<u64>,

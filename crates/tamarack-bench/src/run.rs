@@ -1,6 +1,7 @@
 //! Runs workloads on a store, one after the other: splits the operations among threads, and takes stock when all has
 //! settled.
 
+use std::hint::black_box;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,6 +156,9 @@ impl<'a, S: Store> Bed<'a, S> {
         if self.plan.cold {
             cache::evict(self.path).map_err(Failure::Io)?;
         }
+        if self.plan.warm && workload.reads() {
+            self.read_all()?;
+        }
         self.reported.push(workload);
         let written = self.store.written();
         let (measured, disk_bytes_peak) = disk::peak(self.path, || {
@@ -173,6 +177,17 @@ impl<'a, S: Store> Bed<'a, S> {
         let written = self.store.written().zip(written).map(|(after, before)| after.since(&before));
         let report = self.report(workload, total, seconds, &spent);
         Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, reclaim, ..report })
+    }
+
+    /// Reads every entry once, and waits until what the store does about that has ended.
+    fn read_all(&self) -> Result<(), S::Error> {
+        use std::ops::Bound::Unbounded;
+        let mut cursor = self.store.walk((Unbounded, Unbounded), false).map_err(Failure::Store)?;
+        while cursor.advance().map_err(Failure::Store)? {
+            black_box(cursor.value().map_err(Failure::Store)?);
+        }
+        drop(cursor);
+        self.store.settle().map_err(Failure::Store)
     }
 
     /// Runs the operations of `workload`, and no more than that.
@@ -331,8 +346,10 @@ impl<'a, S: Store> Bed<'a, S> {
             batch_size: plan.batch_size,
             keys_per_read: plan.keys_per_read,
             entries_per_seek: plan.entries_per_seek,
+            loaded_by: self.load.filter(|_| !workload.is_fill()).map(|load| load.workload.name().to_owned()),
             distribution: workload.distribution(plan),
             cold: plan.cold,
+            warm: plan.warm && workload.reads(),
             memory_limit_bytes: MemoryLimit::current(),
             sync: workload.writes_per_sync(plan) == Some(1),
             sync_every: workload.writes_per_sync(plan).filter(|writes| *writes > 1),

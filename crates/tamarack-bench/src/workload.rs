@@ -217,6 +217,11 @@ impl Workload {
         matches!(self.action(), Action::Put | Action::Delete) && self != Self::Recover
     }
 
+    /// Whether it reads.
+    pub(crate) fn reads(self) -> bool {
+        !matches!(self.action(), Action::Put | Action::Delete)
+    }
+
     /// Whether what it reads is written by nobody at that moment.
     pub(crate) fn reads_what_is_settled(self, plan: &Plan) -> bool {
         match self.action() {

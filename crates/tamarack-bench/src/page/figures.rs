@@ -46,8 +46,8 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
     all.into_iter().filter(|section| !section.plots.is_empty()).collect()
 }
 
-const THROUGHPUT: &str = "More is better. As Figures 7 (fillseq), 9 (fillrandom), 11 (readrandom) and 12 (readseq) of the WiscKey \
-    paper, where values of several sizes were measured.";
+const THROUGHPUT: &str = "More is better. As Figures 7 (fillseq), 9 (fillrandom), 11 (readrandom) and 12 (readseq, after either \
+    fill) of the WiscKey paper, where values of several sizes were measured.";
 const YCSB: &str = "Operations per second, more is better; each workload has a scale of its own, from zero. As Figure 15 of the \
     WiscKey paper.";
 const WRITE: &str = "Bytes that reached the device, counted by the operating system until all had settled, for each byte of keys \

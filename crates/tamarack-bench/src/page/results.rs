@@ -55,7 +55,10 @@ pub struct Setting<'a> {
     sync: bool,
     sync_every: Option<u64>,
     cold: bool,
+    warm: bool,
     memory_limit_bytes: Option<u64>,
+    /// The fill that has written the keys.
+    loaded_by: Option<&'a str>,
     /// If it is not the one that the workload has by itself.
     distribution: Option<Distribution>,
     /// Keys at once, or entries from a key on.
@@ -166,16 +169,21 @@ impl<'a> Setting<'a> {
             sync: report.sync,
             sync_every: report.sync_every,
             cold: report.cold,
+            warm: report.warm,
             memory_limit_bytes: report.memory_limit_bytes,
+            loaded_by: report.loaded_by.as_deref(),
             distribution: Some(report.distribution).filter(|drawn| *drawn != usual(&report.workload)),
             reads,
             pass: report.pass.max(1),
         }
     }
 
-    /// The workload, and in what its setting is not the usual one: `readrandom, 8 threads, cold`.
+    /// The workload, and in what its setting is not the usual one: `readrandom after fillseq, 8 threads, cold`.
     pub fn label(&self) -> String {
         let mut label = self.workload.to_owned();
+        if let Some(fill) = self.loaded_by.filter(|_| !self.is_ycsb()) {
+            label += &format!(" after {fill}");
+        }
         let mut add = |condition: bool, text: String| {
             if condition {
                 label += ", ";
@@ -190,6 +198,7 @@ impl<'a> Setting<'a> {
         add(self.sync && self.workload != "fillsync", "synced".to_owned());
         add(self.sync_every.is_some(), format!("one of {} writes synced", self.sync_every.unwrap_or(1)));
         add(self.cold, "cold".to_owned());
+        add(self.warm, "warm".to_owned());
         if let Some(distribution) = self.distribution {
             add(true, distribution.name().to_owned());
         }
@@ -209,9 +218,10 @@ impl<'a> Setting<'a> {
         self.workload.starts_with("ycsb")
     }
 
-    /// Whether it is the setting of `other` but for the workload.
+    /// Whether it is the setting of `other` but for the workload and what came before.
     pub fn is_like(&self, other: &Self) -> bool {
-        Self { workload: other.workload, reads: other.reads, pass: other.pass, ..self.clone() } == *other
+        let Self { workload, loaded_by, reads, pass, warm, .. } = *other;
+        Self { workload, loaded_by, reads, pass, warm, ..self.clone() } == *other
     }
 }
 

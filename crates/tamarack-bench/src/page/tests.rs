@@ -137,6 +137,24 @@ fn a_workload_that_was_run_again_is_another_setting() {
 }
 
 #[test]
+fn what_was_read_after_different_fills_is_not_one_measurement() {
+    let read = |fill: &str, rate| {
+        let loaded_by = Some(fill.to_owned());
+        row("one", Outcome::Report(Box::new(Report { loaded_by, ..report("readseq", 1024, rate) })))
+    };
+    let mut all = comparison(vec![measured("one", "fillseq", 1024, 1.0), read("fillseq", 5000.0)]);
+    let random = vec![measured("one", "fillrandom", 1024, 1.0), read("fillrandom", 1000.0)];
+    all.join(comparison(random)).expect("it is of the same machine");
+    let html = page(&all);
+    let throughput = section(&html, "Throughput");
+    assert!(throughput.contains(">5 k</text>") && throughput.contains(">1 k</text>"), "{throughput}");
+    for label in ["readseq after fillseq", "readseq after fillrandom"] {
+        assert!(throughput.contains(label), "{throughput}");
+    }
+    assert!(!html.contains("2 (−"), "nothing was run twice");
+}
+
+#[test]
 fn what_garbage_collection_costs_stands_beside_what_a_fill_takes() {
     let rows = vec![measured("one", "fillrandom", 1024, 1000.0), measured("one", "overwrite", 1024, 650.0)];
     let html = page(&comparison(rows));

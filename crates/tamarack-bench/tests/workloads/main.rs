@@ -116,3 +116,22 @@ fn as_many_writes_are_synced_as_were_asked_for() {
     let (_, reports) = run(Memory::default(), "fillseq --sync-every 7 --num 10");
     assert_eq!((reports[0].sync, reports[0].sync_every), (false, Some(7)));
 }
+
+#[test]
+fn what_is_read_to_be_warm_does_not_count() {
+    let (store, reports) = run(Memory::default(), "fillseq readrandom overwrite readseq --num 100 --warm");
+    assert_eq!(store.walks(), 3, "one before each of the reading workloads, and one of readseq itself");
+    assert_eq!(reports.iter().map(|report| report.warm).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(reports.iter().map(|report| report.found).collect::<Vec<_>>(), [0, 100, 0, 100]);
+    let both = Arguments::try_parse_from(["bench", "readseq", "--warm", "--cold"]);
+    assert!(both.is_err_and(|error| error.to_string().contains("--cold")));
+}
+
+#[test]
+fn reports_tell_which_fill_has_written_what_they_are_about() {
+    let command = "fillseq readseq fillsync readseq fillrandom readseq overwrite --num 200";
+    let (_, reports) = run(Memory::default(), command);
+    let loads: Vec<Option<&str>> = reports.iter().map(|report| report.loaded_by.as_deref()).collect();
+    let [sequential, random] = [Some("fillseq"), Some("fillrandom")];
+    assert_eq!(loads, [None, sequential, None, sequential, None, random, random]);
+}
