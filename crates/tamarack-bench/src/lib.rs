@@ -17,7 +17,6 @@
 
 mod cache;
 mod comparison;
-mod disk;
 mod failure;
 mod keys;
 mod latency;
@@ -26,6 +25,7 @@ mod machine;
 mod mappings;
 mod memory;
 mod page;
+mod peak;
 mod plan;
 mod reclaim;
 mod report;

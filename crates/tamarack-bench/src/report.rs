@@ -25,6 +25,9 @@ pub struct Report {
     pub device_write_bytes: Option<u64>,
     pub device_read_bytes: Option<u64>,
     pub cpu_seconds: f64,
+    /// `cpu_seconds` for each of `settled_seconds`: 1 is one processor all the time.
+    #[serde(default)]
+    pub cpu_utilization: f64,
     pub latency_us: Latency,
     /// All of the latencies: `[nanoseconds, operations]` for each range of times that occurred.
     #[serde(default)]
@@ -37,6 +40,9 @@ pub struct Report {
     pub disk_bytes: u64,
     /// The most space it occupied, looked at every 50 ms until everything had settled.
     pub disk_bytes_peak: u64,
+    /// The most memory of the process that belongs to no file, looked at likewise. What it takes to measure is a part of it.
+    #[serde(default)]
+    pub memory_bytes_peak: Option<u64>,
     /// What the store says of itself.
     #[serde(flatten)]
     pub written: Option<Written>,
@@ -97,6 +103,15 @@ pub struct Report {
     pub reclaim: Option<Reclaim>,
 }
 
+impl Report {
+    /// Bytes that were written to sort values, with the index to them, for each byte of keys and values that was written. `None` if
+    /// the store says nothing about that, or the workload has not written.
+    pub fn sorting_amplification(&self) -> Option<f64> {
+        let written = self.user_bytes.checked_sub(self.user_bytes_read).filter(|bytes| *bytes > 0)?;
+        Some(self.written?.for_sorting() as f64 / written as f64)
+    }
+}
+
 /// Bytes that a store says it has written; of `recover`, since the opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
@@ -106,9 +121,17 @@ pub struct Written {
     pub collection_bytes_written: u64,
     #[serde(default)]
     pub sorting_bytes_written: u64,
+    /// Bytes of index that compactions wrote so that it points to where the sorted values are; a part of `compaction_bytes_written`.
+    #[serde(default)]
+    pub sorting_index_bytes_written: u64,
 }
 
 impl Written {
+    /// All that was written to sort values.
+    pub fn for_sorting(&self) -> u64 {
+        self.sorting_bytes_written + self.sorting_index_bytes_written
+    }
+
     /// What is more than in `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -117,6 +140,8 @@ impl Written {
             compaction_bytes_written: self.compaction_bytes_written - before.compaction_bytes_written,
             collection_bytes_written: self.collection_bytes_written - before.collection_bytes_written,
             sorting_bytes_written: self.sorting_bytes_written - before.sorting_bytes_written,
+            sorting_index_bytes_written: self.sorting_index_bytes_written
+                - before.sorting_index_bytes_written,
         }
     }
 }

@@ -82,6 +82,19 @@ pub fn disk_bytes(path: &Path) -> u64 {
         .sum()
 }
 
+/// Bytes of this process that are in memory and belong to no file: its heap and its stacks, not what it has mapped of the store.
+/// `None` where the operating system does not say.
+pub fn anonymous_bytes() -> Option<u64> {
+    parse_anonymous(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+/// Reads the text of `/proc/self/status`.
+fn parse_anonymous(text: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kibibytes: u64 = rest.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +105,13 @@ mod tests {
                     cancelled_write_bytes: 8192\n";
         assert_eq!(Device::parse(text), Some(Device { written: 4096, read: 4096 }));
         assert_eq!(Device::parse("read_bytes: 1\n"), None);
+    }
+
+    #[test]
+    fn memory_of_files_does_not_count() {
+        let text = "VmRSS:\t   12000 kB\nRssAnon:\t    8000 kB\nRssFile:\t    4000 kB\n";
+        assert_eq!(parse_anonymous(text), Some(8000 * 1024));
+        assert_eq!(parse_anonymous("VmRSS:\t   12000 kB\n"), None);
     }
 
     #[test]

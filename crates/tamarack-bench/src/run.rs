@@ -24,7 +24,7 @@ use crate::worker::{Tally, Worker};
 use crate::workload::{Choice, Workload};
 use crate::ycsb::Records;
 use crate::zipf::Zipf;
-use crate::{cache, disk, disk_bytes};
+use crate::{cache, disk_bytes, peak};
 
 /// Is told how many operations were done since it was told last, now and then and by all threads.
 pub type Advance<'a> = &'a (dyn Fn(u64) + Sync);
@@ -161,7 +161,7 @@ impl<'a, S: Store> Bed<'a, S> {
         }
         self.reported.push(workload);
         let written = self.store.written();
-        let (measured, disk_bytes_peak) = disk::peak(self.path, || {
+        let (measured, peak) = peak::during(self.path, || {
             let before = Resources::now();
             let started = Instant::now();
             let total = self.operate(workload, advance)?;
@@ -176,7 +176,13 @@ impl<'a, S: Store> Bed<'a, S> {
         let (total, seconds, reclaim, spent) = measured?;
         let written = self.store.written().zip(written).map(|(after, before)| after.since(&before));
         let report = self.report(workload, total, seconds, &spent);
-        Ok(Report { disk_bytes_peak: disk_bytes_peak.max(report.disk_bytes), written, reclaim, ..report })
+        Ok(Report {
+            disk_bytes_peak: peak.disk_bytes.max(report.disk_bytes),
+            memory_bytes_peak: peak.anonymous_bytes,
+            written,
+            reclaim,
+            ..report
+        })
     }
 
     /// Reads every entry once, and waits until what the store does about that has ended.
@@ -321,12 +327,14 @@ impl<'a, S: Store> Bed<'a, S> {
             device_write_bytes: spent.device_write_bytes,
             device_read_bytes: spent.device_read_bytes,
             cpu_seconds: spent.cpu_seconds,
+            cpu_utilization: spent.cpu_seconds / spent.seconds.max(f64::MIN_POSITIVE),
             latency_us: Latency::of(&total.latency),
             latency_histogram: Buckets::of(&total.latency),
             throughput: Counter::sum(total.counters),
             live_bytes,
             disk_bytes,
             disk_bytes_peak: disk_bytes,
+            memory_bytes_peak: None,
             written: None,
             space_amplification: per(disk_bytes, live_bytes),
             write_amplification: spent

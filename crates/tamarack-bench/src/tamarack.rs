@@ -68,6 +68,7 @@ impl Store for Tamarack {
             compaction_bytes_written: stats.compaction_bytes_written,
             collection_bytes_written: stats.collection_bytes_written,
             sorting_bytes_written: stats.sorting_bytes_written,
+            sorting_index_bytes_written: stats.sorting_index_bytes_written,
         })
     }
 }

@@ -38,6 +38,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         section("Read amplification", READ, of(&metric::READ_AMPLIFICATION)),
         section("Space", SPACE, of(&metric::SPACE_AMPLIFICATION)),
         section("Processor time", PROCESSOR, of(&metric::PROCESSOR)),
+        section("Processor utilisation", UTILIZATION, of(&metric::UTILIZATION)),
         section("Garbage collection", COLLECTION, collection(results)),
         section("Opening after a kill", OPENING, of(&metric::OPENING)),
         section("Latency by percentile", LATENCY, curves::latency(results)),
@@ -55,8 +56,10 @@ const WRITE: &str = "Bytes that reached the device, counted by the operating sys
 const READ: &str = "Bytes that came from the device, counted by the operating system, for each byte of keys and values that was \
     read; less is better, and below 1 the page cache helped.";
 const SPACE: &str = "Space on disk when all had settled, for each live byte; less is better. As Figure 14 of the WiscKey paper.";
-const PROCESSOR: &str = "Time of all threads, with background work until all had settled, for each operation; less is better. As \
-    Table 1 of the WiscKey paper.";
+const PROCESSOR: &str =
+    "Time of all threads, with background work until all had settled, for each operation; less is better.";
+const UTILIZATION: &str = "The same time for each second that went by until all had settled: how many processors were busy, not how much \
+    each operation asks of them. As Table 1 of the WiscKey paper.";
 const COLLECTION: &str = "What it costs to give the space of dead values back: fillrandom leaves nothing dead, overwrite does. As \
     Figure 13 of the WiscKey paper.";
 const OPENING: &str = "Until a database was open whose writer was killed; less is better.";

@@ -92,6 +92,15 @@ pub const PROCESSOR: Metric = Metric {
     reference: None,
 };
 
+/// How much of the processors that takes: seconds of them in a second until all has settled.
+pub const UTILIZATION: Metric = Metric {
+    title: "processors in use",
+    of: |report| (report.settled_seconds > 0.0).then(|| report.cpu_seconds / report.settled_seconds),
+    text: number::percent,
+    applies: is_work,
+    reference: Some((1.0, "one processor")),
+};
+
 /// Until a database was open.
 pub const OPENING: Metric = Metric {
     title: "time to open",

@@ -15,6 +15,16 @@ pub fn ratio(number: f64) -> String {
     digits(number)
 }
 
+/// A part as a percentage: `85 %`, `123 %`.
+pub fn percent(part: f64) -> String {
+    format!("{} %", digits(100.0 * part))
+}
+
+/// Bytes of memory in MiB: `85.2 MiB`, `1234 MiB`.
+pub fn memory(bytes: u64) -> String {
+    format!("{} MiB", digits(bytes as f64 / f64::from(1 << 20)))
+}
+
 /// A time given in microseconds: `850 ns`, `1.2 µs`, `3.45 ms`, `12 s`.
 pub fn micros(number: f64) -> String {
     scaled(number, &[(1e6, " s"), (1e3, " ms"), (1.0, " µs"), (1e-3, " ns")])
@@ -85,6 +95,10 @@ mod tests {
         }
         assert_eq!((plain(1.5), plain(1234.4)), ("1.5".into(), "1,234".into()));
         assert_eq!(seconds(0.25), "250 ms");
+        assert_eq!(
+            (percent(0.854), percent(1.0), memory(1300 << 10)),
+            ("85.4 %".into(), "100 %".into(), "1.27 MiB".into())
+        );
         assert_eq!((ratio(1.05), ratio(12.345)), ("1.05".into(), "12.3".into()));
     }
 

@@ -39,7 +39,7 @@ pub fn stores(results: &Results<'_>) -> String {
 /// A column: its heading, and what it says of a report.
 type Column = (&'static str, fn(&Report) -> Option<String>);
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 16] = [
     ("ops/s", |report| Some(number::whole(report.ops_per_second as u64))),
     ("MB/s", |report| (metric::BYTES.of)(report).map(number::plain)),
     ("mean", |report| Some(number::micros(report.latency_us.mean))),
@@ -50,9 +50,12 @@ const COLUMNS: [Column; 13] = [
     ("p99.99", |report| Some(number::micros(report.latency_us.p9999))),
     ("max", |report| Some(number::micros(report.latency_us.max))),
     ("cpu/op", |report| (metric::PROCESSOR.of)(report).map(metric::PROCESSOR.text)),
+    ("cpu", |report| (metric::UTILIZATION.of)(report).map(metric::UTILIZATION.text)),
     ("write amp", |report| report.write_amplification.map(number::ratio)),
     ("read amp", |report| report.read_amplification.map(number::ratio)),
     ("space amp", |report| report.space_amplification.map(number::ratio)),
+    ("sort amp", |report| report.sorting_amplification().map(number::ratio)),
+    ("memory", |report| report.memory_bytes_peak.map(number::memory)),
 ];
 
 /// Every figure, a table for each setting.
@@ -62,7 +65,9 @@ pub fn figures(results: &Results<'_>) -> String {
     }
     let mut text = String::from(
         "<section>\n<h2>All figures</h2>\n<p class=\"note\">Times are those of single operations, of \
-        whole batches where there are such, of all keys that are read at once; the best throughput is bold. Of several runs the one with \
+        whole batches where there are such, of all keys that are read at once; the best throughput is bold. Of what is written, \
+        “sort amp” is the part of sorting values, for each byte of keys and values; “memory” is the most that belonged to no \
+        file, with what measuring takes. Of several runs the one with \
         the median throughput is shown, with the distance of the slowest and the fastest from it.</p>\n",
     );
     for (setting, sizes) in &results.settings {

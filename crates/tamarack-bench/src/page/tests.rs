@@ -19,6 +19,7 @@ fn report(workload: &str, value_size: usize, rate: f64) -> Report {
         "settled_seconds": 1.0, "found": 0, "verified": 0, "num": 1000, "key_size": 16, "value_size": value_size,
         "threads": 1, "batch_size": 1, "sync": false, "distribution": "uniform",
         "log_bytes_written": 1, "flush_bytes_written": 2, "compaction_bytes_written": 3, "collection_bytes_written": 4,
+        "sorting_bytes_written": ops * (16 + value_size), "sorting_index_bytes_written": 0, "memory_bytes_peak": 3 << 20,
     });
     serde_json::from_value(json).expect("it has all fields that a report must have")
 }
@@ -50,7 +51,14 @@ fn section<'h>(html: &'h str, title: &str) -> &'h str {
 #[test]
 fn a_plot_appears_when_there_are_data_for_it() {
     let html = page(&comparison(vec![measured("one", "fillrandom", 1024, 1000.0)]));
-    let always = ["Throughput", "Write amplification", "Read amplification", "Space", "Processor time"];
+    let always = [
+        "Throughput",
+        "Write amplification",
+        "Read amplification",
+        "Space",
+        "Processor time",
+        "Processor utilisation",
+    ];
     let expected: Vec<&str> = ["Stores"].into_iter().chain(always).collect();
     assert_eq!(
         sections(&html),
@@ -61,7 +69,10 @@ fn a_plot_appears_when_there_are_data_for_it() {
     bare.latency_histogram = Buckets::default();
     bare.throughput.ops.clear();
     let html = page(&comparison(vec![row("one", Outcome::Report(Box::new(bare)))]));
-    assert_eq!(sections(&html), ["Stores", "Throughput", "Processor time", "All figures"]);
+    assert_eq!(
+        sections(&html),
+        ["Stores", "Throughput", "Processor time", "Processor utilisation", "All figures"]
+    );
     assert_eq!(sections(&page(&comparison(Vec::new()))), ["Stores"]);
 }
 
@@ -152,6 +163,17 @@ fn what_was_read_after_different_fills_is_not_one_measurement() {
         assert!(throughput.contains(label), "{throughput}");
     }
     assert!(!html.contains("2 (−"), "nothing was run twice");
+}
+
+#[test]
+fn sorting_memory_and_processors_stand_in_the_table() {
+    let html = page(&comparison(vec![measured("one", "fillrandom", 1024, 1000.0)]));
+    let figures = section(&html, "All figures");
+    for (heading, figure) in [("sort amp", "1"), ("memory", "3 MiB"), ("cpu", "1 %")] {
+        assert!(figures.contains(&format!("<th>{heading}</th>")), "{figures}");
+        assert!(figures.contains(&format!("<td>{figure}</td>")), "{figure} in {figures}");
+    }
+    assert!(section(&html, "Processor utilisation").contains("Table 1"));
 }
 
 #[test]

@@ -48,9 +48,11 @@ use crate::scratch::Scratch;
 /// with the memtable of the writer.
 ///
 /// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating
-/// system and are taken after a final sync, when background work has settled (`settled_seconds`). `disk_bytes` and
-/// `disk_bytes_peak` count allocated blocks, the latter every 50 ms until then; `log_bytes_written` and its like are the
-/// engine's own figures. With --json, `latency_histogram` has all latencies, as pairs of nanoseconds and operations, and
+/// system and are taken after a final sync, when background work has settled (`settled_seconds`); `cpu_utilization` (cpu %) is
+/// processor time by that time. `disk_bytes` and `disk_bytes_peak` count allocated blocks, the latter every 50 ms until then, when
+/// also memory is looked at that belongs to no file (`memory_bytes_peak`, with some bytes per key that measuring takes);
+/// `log_bytes_written` and its like are the engine's own figures: what sorting values has written, and what of the index
+/// therefore, stands below a row. With --json, `latency_histogram` has all latencies, as pairs of nanoseconds and operations, and
 /// `throughput` the operations of each `interval_seconds`.
 ///
 /// --html writes all of that as a page with tables and plots, --save as JSON; bench-page makes one page of the JSON of several

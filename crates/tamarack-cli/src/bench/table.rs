@@ -1,6 +1,6 @@
 //! Reports as rows of a table.
 
-use tamarack_bench::{Reclaim, Report};
+use tamarack_bench::{Reclaim, Report, Written};
 
 use crate::failure::Result;
 use crate::output::{self, Output};
@@ -17,12 +17,14 @@ pub fn print_heading(output: &mut Output) -> Result<()> {
         "p99.9 µs",
         "max µs",
         "cpu s",
+        "cpu %",
         "dev write",
         "dev read",
         "write amp",
         "read amp",
         "on disk",
         "space amp",
+        "memory",
     ]))
 }
 
@@ -41,13 +43,18 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
         &micros(report.latency_us.p999),
         &micros(report.latency_us.max),
         &format!("{:.2}", report.cpu_seconds),
+        &format!("{:.0}", report.cpu_utilization * 100.0),
         &optional(report.device_write_bytes),
         &optional(report.device_read_bytes),
         &ratio(report.write_amplification),
         &ratio(report.read_amplification),
         &output::bytes(report.disk_bytes),
         &ratio(report.space_amplification),
+        &optional(report.memory_bytes_peak),
     ]))?;
+    if let Some(written) = report.written.filter(|written| written.for_sorting() > 0) {
+        output.line(&format!("  {}", describe_sorting(&written, report.sorting_amplification())))?;
+    }
     if let Some(writes) = report.written_meanwhile {
         let rate = output::count((writes as f64 / report.seconds.max(f64::MIN_POSITIVE)) as u64);
         output.line(&format!("  {} written meanwhile, {rate}/s", output::count(writes)))?;
@@ -56,6 +63,13 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
         Some(reclaim) => output.line(&format!("  {}", describe(reclaim))),
         None => Ok(()),
     }
+}
+
+fn describe_sorting(written: &Written, amplification: Option<f64>) -> String {
+    let (values, index) =
+        (output::bytes(written.sorting_bytes_written), output::bytes(written.sorting_index_bytes_written));
+    let per = amplification.map_or(String::new(), |ratio| format!(", {ratio:.2} for each byte written"));
+    format!("sorting wrote {values} of values and {index} of index{per}")
 }
 
 fn describe(reclaim: &Reclaim) -> String {
@@ -71,8 +85,8 @@ fn describe(reclaim: &Reclaim) -> String {
     )
 }
 
-fn row(cells: [&str; 15]) -> String {
-    const WIDTHS: [usize; 14] = [12, 9, 11, 9, 9, 9, 11, 8, 10, 10, 10, 10, 10, 10];
+fn row(cells: [&str; 17]) -> String {
+    const WIDTHS: [usize; 16] = [12, 9, 11, 9, 9, 9, 11, 8, 7, 10, 10, 10, 10, 10, 10, 10];
     let mut line = format!("{:<16}", cells[0]);
     for (cell, width) in cells[1..].iter().zip(WIDTHS) {
         line += &format!("{cell:>width$}");
@@ -83,6 +97,22 @@ fn row(cells: [&str; 15]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_sorting_wrote_is_told() {
+        let written = Written {
+            log_bytes_written: 1 << 20,
+            flush_bytes_written: 0,
+            compaction_bytes_written: 4096,
+            collection_bytes_written: 0,
+            sorting_bytes_written: 1 << 20,
+            sorting_index_bytes_written: 2048,
+        };
+        let expected = "sorting wrote 1.00 MiB of values and 2.00 KiB of index";
+        assert_eq!(describe_sorting(&written, None), expected);
+        let per_byte = format!("{expected}, 1.02 for each byte written");
+        assert_eq!(describe_sorting(&written, Some(1.0195)), per_byte);
+    }
 
     #[test]
     fn what_never_came_down_is_told() {

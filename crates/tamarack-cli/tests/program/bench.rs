@@ -35,6 +35,8 @@ fn every_workload_reports_and_verifies() {
             for name in ["seconds", "ops_per_second", "cpu_seconds", "settled_seconds", "disk_bytes"] {
                 assert!(field(report, name) >= 0.0);
             }
+            let utilization = field(report, "cpu_seconds") / field(report, "settled_seconds");
+            assert!((field(report, "cpu_utilization") - utilization).abs() < 1e-9);
             let latency = &report["latency_us"];
             assert!(field(latency, "p50") <= field(latency, "p99"));
             assert!(field(latency, "p99") <= field(latency, "p999"));
@@ -194,6 +196,8 @@ fn space_and_what_is_written_are_reported() {
             "compaction_bytes_written",
             "collection_bytes_written",
             "sorting_bytes_written",
+            "sorting_index_bytes_written",
+            "memory_bytes_peak",
         ] {
             assert!(field(report, name) >= 0.0, "{report}");
         }
