@@ -39,7 +39,8 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         section("Space", SPACE, of(&metric::SPACE_AMPLIFICATION)),
         section("Processor time", PROCESSOR, of(&metric::PROCESSOR)),
         section("Processor utilisation", UTILIZATION, of(&metric::UTILIZATION)),
-        section("Garbage collection", COLLECTION, collection(results)),
+        section("Overwriting, beside loading", OVERWRITING, overwriting(results)),
+        section("Space given back", RECLAIM, of(&metric::RECLAIM)),
         section("Opening after a kill", OPENING, of(&metric::OPENING)),
         section("Latency by percentile", LATENCY, curves::latency(results)),
         section("Throughput over time", TIME, curves::time(results)),
@@ -60,8 +61,11 @@ const PROCESSOR: &str =
     "Time of all threads, with background work until all had settled, for each operation; less is better.";
 const UTILIZATION: &str = "The same time for each second that went by until all had settled: how many processors were busy, not how much \
     each operation asks of them. As Table 1 of the WiscKey paper.";
-const COLLECTION: &str = "What it costs to give the space of dead values back: fillrandom leaves nothing dead, overwrite does. As \
-    Figure 13 of the WiscKey paper.";
+const OVERWRITING: &str = "How fast keys are overwritten, as a part of how fast they were written first: fillrandom leaves nothing \
+    dead, overwrite does, so that compaction and garbage collection have more to do. The WiscKey paper has no such figure: its Figure 13 \
+    loads new keys beside garbage collection.";
+const RECLAIM: &str =
+    "Until the directory was below its bound again after half of the keys had been deleted; less is better.";
 const OPENING: &str = "Until a database was open whose writer was killed; less is better.";
 const LATENCY: &str = "How long the quickest operations up to each percentile took at most; lower is better.";
 const TIME: &str = "Operations per second while the workload went on; an even line is better.";
@@ -99,8 +103,8 @@ fn plots(results: &Results<'_>, metric: &Metric) -> Vec<Plot> {
     results.settings.iter().filter_map(|(setting, sizes)| plot(setting, sizes)).collect()
 }
 
-/// How fast each series writes while space is given back, beside how fast it writes otherwise; and how soon it is given back.
-fn collection(results: &Results<'_>) -> Vec<Plot> {
+/// How fast each series overwrites, beside how fast it fills.
+fn overwriting(results: &Results<'_>) -> Vec<Plot> {
     let mut all = Vec::new();
     for (setting, sizes) in results.settings.iter().filter(|(setting, _)| setting.workload == "overwrite") {
         let like = |(other, _): &&(Setting<'_>, _)| other.workload == "fillrandom" && setting.is_like(other);
@@ -119,7 +123,6 @@ fn collection(results: &Results<'_>) -> Vec<Plot> {
         };
         all.extend(grid.plot());
     }
-    all.extend(plots(results, &metric::RECLAIM));
     all
 }
 

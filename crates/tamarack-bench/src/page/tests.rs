@@ -177,10 +177,10 @@ fn sorting_memory_and_processors_stand_in_the_table() {
 }
 
 #[test]
-fn what_garbage_collection_costs_stands_beside_what_a_fill_takes() {
+fn overwriting_stands_beside_loading() {
     let rows = vec![measured("one", "fillrandom", 1024, 1000.0), measured("one", "overwrite", 1024, 650.0)];
     let html = page(&comparison(rows));
-    assert!(section(&html, "Garbage collection").contains(">0.65</text>"), "{html}");
+    assert!(section(&html, "Overwriting, beside loading").contains(">0.65</text>"), "{html}");
 }
 
 #[test]
