@@ -58,7 +58,7 @@ pub struct Plan {
     #[arg(long, default_value_t = 0, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub idle_seconds: u64,
 
-    /// Bytes per value: a number; a range whose sizes are equally likely, as 100..10000; or `pareto`, the skewed sizes of
+    /// Bytes per value: a number, also of KiB or MiB, as 64K or 64KiB; a range whose sizes are equally likely, as 100..10000; or `pareto`, the skewed sizes of
     /// ZippyDB's values (Cao et al., FAST 2020), or pareto:SHAPE,SCALE or pareto:SHAPE,SCALE,MAX
     #[arg(long, default_value = "1024", value_name = "BYTES")]
     pub value_size: ValueSize,

@@ -10,6 +10,7 @@ use std::str::FromStr;
 /// | text | values have |
 /// |------|-------------|
 /// | `1024` | 1024 bytes |
+/// | `64KiB`, `64K` | 65,536 bytes; `M` and `MiB` likewise |
 /// | `100..10000` | 100 to 10,000 bytes, both included, all equally likely |
 /// | `pareto` | sizes by the generalized Pareto distribution that Cao et al. fitted to the values of Facebook's ZippyDB: shape 0.2615, scale 25.45, which makes 34.5 bytes on average |
 /// | `pareto:K,SIGMA` | the same distribution with shape `K` and scale `SIGMA` |
@@ -124,14 +125,24 @@ impl FromStr for ValueSize {
                 .ok_or("it takes pareto:K,SIGMA or pareto:K,SIGMA,MAX with 0 < K < 1 and 0 < SIGMA".into());
         }
         if let Some((least, largest)) = text.split_once("..") {
-            return match (least.parse(), largest.parse()) {
-                (Ok(least), Ok(largest)) if least <= largest => Ok(Self::Uniform(least, largest)),
+            return match (bytes(least), bytes(largest)) {
+                (Some(least), Some(largest)) if least <= largest => Ok(Self::Uniform(least, largest)),
                 _ => Err("a range is LEAST..LARGEST, in bytes".into()),
             };
         }
-        let bytes = text.parse().map(Self::Fixed);
-        bytes.map_err(|_| "it takes a number, LEAST..LARGEST, pareto or pareto:K,SIGMA".into())
+        let fixed = bytes(text).map(Self::Fixed);
+        fixed.ok_or_else(|| {
+            "it takes a number of bytes, also as 4K or 4KiB, LEAST..LARGEST, pareto or pareto:K,SIGMA".into()
+        })
     }
+}
+
+/// A number of bytes, or one of KiB or MiB with that behind it.
+fn bytes(text: &str) -> Option<usize> {
+    const UNITS: [(&str, usize); 4] = [("KiB", 1 << 10), ("K", 1 << 10), ("MiB", 1 << 20), ("M", 1 << 20)];
+    let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
+    let (number, unit) = unit.unwrap_or((text, 1));
+    number.parse::<usize>().ok()?.checked_mul(unit)
 }
 
 fn pareto(parameters: &str) -> Option<Pareto> {
@@ -231,8 +242,32 @@ mod tests {
     }
 
     #[test]
+    fn sizes_may_have_units() {
+        let fixed = [("64KiB", 65_536), ("4K", 4096), ("1MiB", 1 << 20), ("2M", 2 << 20), ("0K", 0)];
+        for (text, bytes) in fixed {
+            assert_eq!(text.parse(), Ok(ValueSize::Fixed(bytes)), "{text}");
+        }
+        assert_eq!("100..64K".parse(), Ok(ValueSize::Uniform(100, 65_536)));
+    }
+
+    #[test]
     fn what_is_no_size_is_refused() {
-        for text in ["", "-1", "1k", "10..", "..10", "10..9", "pareto:", "pareto:1,5", "pareto:0,5"] {
+        for text in [
+            "",
+            "-1",
+            "1k",
+            "1 K",
+            "K",
+            "1kB",
+            "99999999999999999M",
+            "2K..1K",
+            "10..",
+            "..10",
+            "10..9",
+            "pareto:",
+            "pareto:1,5",
+            "pareto:0,5",
+        ] {
             assert!(text.parse::<ValueSize>().is_err(), "{text}");
         }
         for text in ["pareto:0.5", "pareto:0.5,0", "pareto:0.5,inf", "pareto:0.5,1,x", "pareto:0.5,1,2,3"] {

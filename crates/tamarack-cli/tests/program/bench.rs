@@ -82,6 +82,22 @@ fn reads_of_many_seeks_and_reads_beside_a_writer_find_everything() {
 }
 
 #[test]
+fn values_may_be_large_and_everything_read_before() {
+    let world = World::new();
+    let workloads = ["fillrandom", "readrandom", "multireadrandom", "overwrite", "readseq"];
+    let plan =
+        ["--num", "40", "--value-size", "256KiB", "--keys-per-read", "8", "--warm", "--verify", "--json"];
+    let reports = world.ok(&[&["bench"], &workloads[..], &plan].concat()).json_lines();
+    assert_eq!(reports[0]["user_bytes"], json!(40 * (16 + 262_144)));
+    assert_eq!(reports[0]["live_bytes"], reports[0]["user_bytes"]);
+    for report in [&reports[1], &reports[2], &reports[4]] {
+        assert_eq!((&report["found"], &report["verified"]), (&json!(40), &json!(40)), "{report}");
+        assert_eq!((&report["value_size"], &report["warm"]), (&json!(262_144), &json!(true)));
+        assert_eq!(report["loaded_by"], json!("fillrandom"));
+    }
+}
+
+#[test]
 fn a_workload_ends_when_its_time_is_up_and_reads_from_the_device_when_it_is_cold() {
     let world = World::new();
     let extra = ["--seconds", "1", "--threads", "2", "--verify", "--cold", "--batch-size", "3"];
