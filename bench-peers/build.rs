@@ -10,12 +10,9 @@ fn main() {
     println!("cargo:rerun-if-changed=Cargo.lock");
     println!("cargo:rustc-check-cfg=cfg(has_leveldb, has_badger)");
     let locked = std::fs::read_to_string("Cargo.lock").expect("cargo has written Cargo.lock");
-    for (variable, package) in [
-        ("TAMARACK", "tamarack"),
-        ("ROCKSDB", "librocksdb-sys"),
-        ("FJALL", "fjall"),
-        ("LMDB", "lmdb-master-sys"),
-    ] {
+    for (variable, package) in
+        [("ROCKSDB", "librocksdb-sys"), ("FJALL", "fjall"), ("LMDB", "lmdb-master-sys")]
+    {
         println!("cargo:rustc-env={variable}_VERSION={}", version(&locked, package));
     }
     if std::env::var_os("CARGO_FEATURE_LEVELDB").is_some() && links_with_leveldb() {

@@ -116,7 +116,7 @@ impl Compare {
 fn rows(run: &Run) -> Vec<Row> {
     let row = |outcome| Row {
         store: run.store.name().to_owned(),
-        version: run.store.version().to_owned(),
+        version: run.store.version(),
         options: run.store.options().to_owned(),
         outcome,
     };

@@ -15,6 +15,8 @@ type Handle = *mut c_void;
 
 #[link(name = "leveldb")]
 unsafe extern "C" {
+    fn leveldb_major_version() -> c_int;
+    fn leveldb_minor_version() -> c_int;
     fn leveldb_options_create() -> Handle;
     fn leveldb_options_destroy(options: Handle);
     fn leveldb_options_set_create_if_missing(options: Handle, value: u8);
@@ -83,6 +85,13 @@ pub struct Leveldb {
 
 // SAFETY: the library may be called by several threads at once; options are only read once they are made.
 unsafe impl Sync for Leveldb {}
+
+/// The version of the library, as it says.
+pub fn version() -> String {
+    // SAFETY: they return a number, and do nothing else.
+    let (major, minor) = unsafe { (leveldb_major_version(), leveldb_minor_version()) };
+    format!("{major}.{minor}")
+}
 
 /// Opens a new one.
 pub fn open(path: &Path, setting: Setting) -> Result<Leveldb, String> {

@@ -72,16 +72,20 @@ impl Peer {
         }
     }
 
-    /// Its version, as far as it tells one.
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::Tamarack => env!("TAMARACK_VERSION"),
+    /// Its version.
+    pub fn version(self) -> String {
+        let built = match self {
+            Self::Tamarack => return tamarack_bench::Tamarack::version(),
+            #[cfg(has_leveldb)]
+            Self::Leveldb => return leveldb::version(),
+            #[cfg(not(has_leveldb))]
+            Self::Leveldb => "not there",
             Self::Rocksdb | Self::Blobdb => env!("ROCKSDB_VERSION"),
-            Self::Leveldb => "of the system",
             Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
             Self::Lmdb => env!("LMDB_VERSION"),
             Self::Badger | Self::BadgerVlog => env!("BADGER_VERSION"),
-        }
+        };
+        built.to_owned()
     }
 
     /// What it is given beside its defaults.

@@ -8,6 +8,17 @@ use ::tamarack::{Db, Error, Iter, IterOptions, ReadOptions, WriteBatch, WriteOpt
 /// An open database.
 pub struct Tamarack(pub Db);
 
+impl Tamarack {
+    /// Its version, with the commit it is built of if it is built in its repository: `0.1.0 (0123456789ab)`.
+    pub fn version() -> String {
+        describe(env!("CARGO_PKG_VERSION"), option_env!("TAMARACK_COMMIT"))
+    }
+}
+
+fn describe(version: &str, commit: Option<&str>) -> String {
+    commit.map_or_else(|| version.to_owned(), |commit| format!("{version} ({commit})"))
+}
+
 impl Store for Tamarack {
     type Error = Error;
     type Cursor<'a> = Walk;
@@ -99,5 +110,17 @@ impl Cursor for Walk {
 
     fn value(&mut self) -> Result<&[u8], Error> {
         self.iter.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_has_the_commit_if_there_is_one() {
+        assert_eq!(describe("1.2.3", None), "1.2.3");
+        assert_eq!(describe("1.2.3", Some("abc, changed")), "1.2.3 (abc, changed)");
+        assert!(Tamarack::version().starts_with(env!("CARGO_PKG_VERSION")));
     }
 }

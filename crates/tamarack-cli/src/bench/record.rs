@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tamarack::Options;
-use tamarack_bench::{Comparison, Machine, Outcome, Report, Row, page};
+use tamarack_bench::{Comparison, Machine, Outcome, Report, Row, Tamarack, page};
 
 use crate::failure::{Failure, Result};
 use crate::output;
@@ -63,7 +63,7 @@ impl<'a> Record<'a> {
     fn row(&mut self, outcome: Outcome) {
         self.comparison.rows.push(Row {
             store: "Tamarack".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: Tamarack::version(),
             options: self.options.clone(),
             outcome,
         });
