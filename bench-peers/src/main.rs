@@ -4,12 +4,16 @@
 //! ```text
 //! cargo run --release --manifest-path bench-peers/Cargo.toml -- compare fillrandom readrandom --num 2000000
 //! ```
+//!
+//! `suite DIR` makes all comparisons of `docs/PERFORMANCE.md`.
 
 mod compare;
 mod measure;
 mod process;
 mod stores;
+mod suite;
 mod summary;
+mod trial;
 
 use std::process::ExitCode;
 
@@ -20,6 +24,7 @@ use clap::Parser;
 enum Command {
     /// Run workloads on several stores in turn, and compare
     Compare(compare::Compare),
+    Suite(suite::Suite),
     /// Run workloads on one store, in this process; prints a report a line
     Measure(measure::Measure),
 }
@@ -27,6 +32,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Compare(compare) => compare.run(),
+        Command::Suite(suite) => suite.run(),
         Command::Measure(measure) => measure.run(),
     };
     match outcome {

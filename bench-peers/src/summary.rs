@@ -1,24 +1,46 @@
-//! What a comparison came to, as text: medians over the rounds, and how many times the best other store that is.
+//! What a trial came to, as text: medians over the rounds, and how many times the best other store that is.
 
-use tamarack_bench::{Report, Workload};
+use std::fmt::Write;
 
-use crate::compare::Run;
+use tamarack_bench::Report;
+
 use crate::stores::Peer;
+use crate::trial::{Run, Trial};
 
 /// A figure of a report.
 type Figure = fn(&Report) -> Option<f64>;
 
 /// The columns behind the rate: heading, decimals, and where the figure is.
-const COLUMNS: [(&str, usize, Figure); 8] = [
+const COLUMNS: [(&str, usize, Figure); 10] = [
     ("p50 µs", 1, |report| Some(report.latency_us.p50)),
     ("p99.9 µs", 1, |report| Some(report.latency_us.p999)),
     ("max ms", 1, |report| Some(report.latency_us.max / 1e3)),
     ("cpu µs/op", 2, |report| Some(report.cpu_seconds * 1e6 / report.ops as f64)),
+    ("cpu %", 0, |report| Some(report.cpu_utilization * 100.0)),
     ("MB/s settled", 0, |report| Some(report.user_bytes as f64 / 1e6 / report.settled_seconds)),
     ("write amp", 2, |report| report.write_amplification),
     ("read amp", 2, |report| report.read_amplification),
     ("space amp", 2, |report| report.space_amplification),
+    ("memory MiB", 0, |report| report.memory_bytes_peak.map(|bytes| bytes as f64 / f64::from(1 << 20))),
 ];
+
+/// A figure over the rounds.
+struct Spread {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+/// What a store came to in one workload.
+struct Line {
+    store: Peer,
+    /// The rate and how many times the median of the best other store its median is; or why there is none.
+    rate: Result<(Spread, Option<f64>), String>,
+    /// Of each column.
+    figures: Vec<Option<Spread>>,
+    /// How many runs of the store have failed.
+    failures: usize,
+}
 
 /// A line about a run that has just ended.
 pub fn brief(run: &Run) -> String {
@@ -28,61 +50,118 @@ pub fn brief(run: &Run) -> String {
     format!("{}: {}", run.store.name(), rates.chain(failure).collect::<Vec<_>>().join(", "))
 }
 
-/// Prints a table for each workload.
-pub fn print(stores: &[Peer], workloads: &[Workload], runs: &[Run]) {
-    for (place, workload) in workloads.iter().enumerate() {
-        println!("\n{}", workload.name());
+/// A table for each workload, for a terminal.
+pub fn text(trial: &Trial, runs: &[Run]) -> String {
+    let mut text = String::new();
+    for (place, workload) in trial.work.workloads.iter().enumerate() {
         let headings: String = COLUMNS.iter().map(|(heading, ..)| format!("{heading:>13}")).collect();
-        println!("{:<14}{:>12}{:>25}{:>14}{headings}", "store", "ops/s", "least to most", "× best other");
-        let medians: Vec<(Peer, f64)> =
-            (stores.iter()).filter_map(|&store| Some((store, median(&rates(store, place, runs))?))).collect();
-        for &store in stores {
-            println!("{}", row(store, place, runs, &medians));
+        text += &format!("\n{}\n", workload.name());
+        text += &format!(
+            "{:<14}{:>12}{:>25}{:>14}{headings}\n",
+            "store", "ops/s", "least to most", "× best other"
+        );
+        for line in lines(trial, place, runs) {
+            text += &line.text();
+            text.push('\n');
         }
+    }
+    text
+}
+
+/// A table for each workload, in Markdown: medians, with the range behind them where there were several rounds.
+pub fn markdown(trial: &Trial, runs: &[Run]) -> String {
+    let mut text = String::new();
+    for (place, workload) in trial.work.workloads.iter().enumerate() {
+        let headings: Vec<&str> = COLUMNS.iter().map(|(heading, ..)| *heading).collect();
+        let headings = headings.join(" | ");
+        let rule = "---|".repeat(COLUMNS.len() + 3);
+        write!(text, "\n| {} | ops/s | × best other | {headings} |\n|{rule}\n", workload.name())
+            .expect("a text takes everything");
+        for line in lines(trial, place, runs) {
+            text += &format!("| {} |\n", line.cells().join(" | "));
+        }
+    }
+    text
+}
+
+fn lines(trial: &Trial, place: usize, runs: &[Run]) -> Vec<Line> {
+    let rate = |store| spread(store, place, runs, |report| Some(report.ops_per_second));
+    let medians: Vec<(Peer, f64)> =
+        trial.stores.iter().filter_map(|&store| Some((store, rate(store)?.median))).collect();
+    let line = |&store: &Peer| {
+        let own = || runs.iter().filter(move |run| run.store == store);
+        let others = medians.iter().filter(|(other, _)| *other != store).map(|(_, median)| *median);
+        let best = others.reduce(f64::max);
+        let measured = rate(store).map(|rate| {
+            let times = best.map(|best| rate.median / best);
+            (rate, times)
+        });
+        let why = || own().find_map(|run| run.failure.clone()).unwrap_or_else(|| "not run".to_owned());
+        Line {
+            store,
+            rate: measured.ok_or_else(why),
+            figures: COLUMNS.iter().map(|(.., figure)| spread(store, place, runs, *figure)).collect(),
+            failures: own().filter(|run| run.failure.is_some()).count(),
+        }
+    };
+    trial.stores.iter().map(line).collect()
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let name = self.store.name();
+        let (rate, times) = match &self.rate {
+            Ok(measured) => measured,
+            Err(why) => return format!("{name:<14}  {why}"),
+        };
+        let range = format!("{:.0}–{:.0}", rate.least, rate.most);
+        let columns = self.figures.iter().zip(COLUMNS).map(|(figure, (_, decimals, _))| {
+            let text = figure.as_ref().map(|spread| format!("{:.decimals$}", spread.median));
+            format!("{:>13}", text.unwrap_or_else(|| "–".to_owned()))
+        });
+        let columns: String = columns.collect();
+        let times = times.map_or("–".to_owned(), |times| format!("{times:.2}"));
+        format!("{name:<14}{:>12.0}{range:>25}{times:>14}{columns}{}", rate.median, self.failed())
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let name = self.store.name();
+        let (rate, times) = match &self.rate {
+            Ok(measured) => measured,
+            // A cell cannot have bars, nor ends of lines.
+            Err(why) => return vec![name.to_owned(), why.replace('|', "/").replace('\n', " ")],
+        };
+        let times = times.map_or("–".to_owned(), |times| format!("{times:.2}"));
+        let cells = self.figures.iter().zip(COLUMNS).map(|(figure, (_, decimals, _))| {
+            figure.as_ref().map_or("–".to_owned(), |spread| spread.cell(decimals))
+        });
+        [name.to_owned(), rate.cell(0) + &self.failed(), times].into_iter().chain(cells).collect()
+    }
+
+    fn failed(&self) -> String {
+        if self.failures > 0 { format!("  ({} runs failed)", self.failures) } else { String::new() }
     }
 }
 
-fn row(store: Peer, place: usize, runs: &[Run], medians: &[(Peer, f64)]) -> String {
-    let rates = rates(store, place, runs);
-    let Some(rate) = median(&rates) else {
-        let why = own(store, runs).find_map(|run| run.failure.as_deref()).unwrap_or("not run");
-        return format!("{:<14}  {why}", store.name());
-    };
-    let best_other = medians.iter().filter(|(other, _)| *other != store).map(|(_, rate)| *rate);
-    let ratio = best_other.reduce(f64::max).map_or("–".to_owned(), |best| format!("{:.2}", rate / best));
-    let range = format!("{:.0}–{:.0}", rates[0], rates[rates.len() - 1]);
-    let columns: String = (COLUMNS.iter())
-        .map(|(_, decimals, figure)| {
-            let median = median(&figures(store, place, runs, *figure));
-            let text = median.map_or("–".to_owned(), |number| format!("{number:.decimals$}"));
-            format!("{text:>13}")
-        })
-        .collect();
-    let failures = own(store, runs).filter(|run| run.failure.is_some()).count();
-    let failed = if failures > 0 { format!("  ({failures} runs failed)") } else { String::new() };
-    format!("{:<14}{rate:>12.0}{range:>25}{ratio:>14}{columns}{failed}", store.name())
+impl Spread {
+    fn of(mut figures: Vec<f64>) -> Option<Self> {
+        figures.sort_by(f64::total_cmp);
+        let (least, most) = (*figures.first()?, *figures.last()?);
+        let median = (figures[(figures.len() - 1) / 2] + figures[figures.len() / 2]) / 2.0;
+        Some(Self { least, median, most })
+    }
+
+    fn cell(&self, decimals: usize) -> String {
+        let text = |figure: f64| format!("{figure:.decimals$}");
+        let (least, median, most) = (text(self.least), text(self.median), text(self.most));
+        if least == most { median } else { format!("{median} ({least}–{most})") }
+    }
 }
 
-fn own(store: Peer, runs: &[Run]) -> impl Iterator<Item = &Run> {
-    runs.iter().filter(move |run| run.store == store)
-}
-
-fn rates(store: Peer, place: usize, runs: &[Run]) -> Vec<f64> {
-    figures(store, place, runs, |report| Some(report.ops_per_second))
-}
-
-/// A figure of every round, sorted.
-fn figures(store: Peer, place: usize, runs: &[Run], figure: Figure) -> Vec<f64> {
-    let mut figures: Vec<f64> = own(store, runs).filter_map(|run| figure(run.reports.get(place)?)).collect();
-    figures.sort_by(f64::total_cmp);
-    figures
-}
-
-/// The middle of `sorted`.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = sorted[(sorted.len() - 1) / 2];
-    Some((lower + upper) / 2.0)
+/// A figure of every round.
+fn spread(store: Peer, place: usize, runs: &[Run], figure: Figure) -> Option<Spread> {
+    let own = runs.iter().filter(|run| run.store == store);
+    Spread::of(own.filter_map(|run| figure(run.reports.get(place)?)).collect())
 }
 
 #[cfg(test)]
@@ -91,9 +170,10 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0]), Some(3.0));
-        assert_eq!(median(&[1.0, 2.0]), Some(1.5));
-        assert_eq!(median(&[1.0, 2.0, 9.0]), Some(2.0));
+        let spread = |figures: &[f64]| Spread::of(figures.to_vec()).map(|spread| spread.cell(1));
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[3.0]).as_deref(), Some("3.0"));
+        assert_eq!(spread(&[2.0, 1.0]).as_deref(), Some("1.5 (1.0–2.0)"));
+        assert_eq!(spread(&[9.0, 1.0, 2.0]).as_deref(), Some("2.0 (1.0–9.0)"));
     }
 }

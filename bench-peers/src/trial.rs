@@ -1,0 +1,144 @@
+//! A trial: every store in a process of its own, in turn, round after round.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+use tamarack_bench::{Comparison, Machine, Outcome, Report, Row};
+
+use crate::measure::Work;
+use crate::process;
+use crate::stores::Peer;
+use crate::summary;
+
+/// Under which conditions stores are tried.
+#[derive(Debug, Clone, Args)]
+pub struct Conditions {
+    /// End a store's run after so many seconds, with a row that says so: for stores that stand still, or nearly
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seconds_max: Option<u64>,
+
+    /// Where databases are made, one at a time, and removed again
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Which stores do what, how often, and under which conditions.
+pub struct Trial {
+    pub stores: Vec<Peer>,
+    pub rounds: u32,
+    pub conditions: Conditions,
+    /// The arguments that say what is done; each store's process gets the same.
+    pub arguments: Vec<String>,
+    /// The same, understood.
+    pub work: Work,
+}
+
+/// What follows the command's own arguments.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Given {
+    #[command(flatten)]
+    work: Work,
+}
+
+/// What a store came to in a round.
+pub struct Run {
+    pub store: Peer,
+    /// The report of each workload, up to the one that failed.
+    pub reports: Vec<Report>,
+    /// Why there are not all of them.
+    pub failure: Option<String>,
+}
+
+impl Trial {
+    /// One that does what `arguments` say.
+    ///
+    /// # Errors
+    /// If they cannot be understood, or do not fit together.
+    pub fn new(
+        stores: Vec<Peer>,
+        rounds: u32,
+        conditions: Conditions,
+        arguments: Vec<String>,
+    ) -> Result<Self, clap::Error> {
+        let Given { work } = Given::try_parse_from(&arguments)?;
+        let unfit = |text| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n"));
+        work.plan.check(&work.workloads).map_err(unfit)?;
+        Ok(Self { stores, rounds, conditions, arguments, work })
+    }
+
+    /// The command that makes this trial.
+    pub fn command(&self) -> String {
+        let stores: Vec<&str> = self.stores.iter().map(|store| store.name()).collect();
+        let seconds = self.conditions.seconds_max.map(|seconds| format!(" --seconds-max {seconds}"));
+        format!(
+            "tamarack-bench-peers compare --stores {} --rounds {}{} -- {}",
+            stores.join(","),
+            self.rounds,
+            seconds.unwrap_or_default(),
+            self.arguments.join(" ")
+        )
+    }
+
+    /// A comparison without rows that begins now.
+    pub fn comparison(&self) -> Comparison {
+        Comparison::new(Machine::of(&self.conditions.directory), self.command())
+    }
+
+    /// Makes it: adds the rows of each run to `comparison`, which is then given to `keep`, so that what there is outlives an
+    /// interruption.
+    ///
+    /// # Errors
+    /// If runs cannot be made at all, and those of `keep`. A store that fails is a run that says so.
+    pub fn make(
+        &self,
+        comparison: &mut Comparison,
+        keep: &mut dyn FnMut(&Comparison) -> Result<(), String>,
+    ) -> Result<Vec<Run>, String> {
+        let mut runs = Vec::new();
+        for round in 0..self.rounds {
+            // Who comes first changes: nobody has the quiet moments, or the warm device, to itself.
+            let from = round as usize % self.stores.len();
+            for &store in self.stores[from..].iter().chain(&self.stores[..from]) {
+                let run = self.measure(store)?;
+                eprintln!("round {} of {}: {}", round + 1, self.rounds, summary::brief(&run));
+                comparison.rows.extend(rows(&run));
+                runs.push(run);
+                keep(comparison)?;
+            }
+        }
+        Ok(runs)
+    }
+
+    fn measure(&self, store: Peer) -> Result<Run, String> {
+        let Conditions { directory, seconds_max } = &self.conditions;
+        let scratch = tempfile::Builder::new().prefix("bench-peers-").tempdir_in(directory);
+        let scratch = scratch.map_err(|error| format!("{}: {error}", directory.display()))?;
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.arg("measure").args(["--store", store.name()]).arg("--db").arg(scratch.path());
+        command.args(&self.arguments);
+        let time_max = seconds_max.map(Duration::from_secs);
+        let ended = process::run(command, time_max).map_err(|error| error.to_string())?;
+        let reports = ended.said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Run { store, reports, failure: ended.failure })
+    }
+}
+
+/// A row about a store.
+pub fn row(store: Peer, outcome: Outcome) -> Row {
+    Row {
+        store: store.name().to_owned(),
+        version: store.version(),
+        options: store.options().to_owned(),
+        outcome,
+    }
+}
+
+fn rows(run: &Run) -> impl Iterator<Item = Row> {
+    let reports = run.reports.iter().map(|report| Outcome::Report(Box::new(report.clone())));
+    let missing = run.failure.iter().map(|failure| Outcome::Missing(failure.clone()));
+    reports.chain(missing).map(|outcome| row(run.store, outcome))
+}
