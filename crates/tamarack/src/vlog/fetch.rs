@@ -353,7 +353,7 @@ impl Begun {
                 self.segments[self.next - self.runs.start] = Some(segment);
             }
             self.next += 1;
-            if (self.next - first) % BEGUN_TOGETHER == 0 {
+            if (self.next - first).is_multiple_of(BEGUN_TOGETHER) {
                 self.queue.submit();
             }
         }
