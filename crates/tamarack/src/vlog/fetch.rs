@@ -24,8 +24,8 @@ const GAP_BYTES_MAX: u64 = 16 * 1024;
 const RUN_BYTES_MAX: u64 = 256 * 1024;
 /// A read of so many bytes is part of a walk along the log: the kernel may read ahead of it.
 const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
-/// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects.
-const WALK_SHARE_BYTES: u64 = 1024 * 1024;
+/// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.
+const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
 
