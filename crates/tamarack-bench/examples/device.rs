@@ -2,8 +2,9 @@
 //!
 //! A file is written from end to end, read from end to end, and read in pieces at random places of which none is read
 //! twice, by 1 to 64 threads: that many reads are under way at a time. Reads go through the page cache, as the engine's do,
-//! but nothing is in it when they begin, and each kind tells the kernel how it reads. Last come appends of 1 KiB that are
-//! synced one by one.
+//! but nothing is in it when they begin, and each kind tells the kernel how it reads. Then come appends of 1 KiB that are
+//! synced one by one. Last comes what the kernel can do without the device: values handed to it and not synced, and reads of 1 KiB of what
+//! it has in memory.
 //! Run with `cargo run --release -p tamarack-bench --example device DIRECTORY [GIB]`; the file of so many GiB, 2 unless
 //! told, is removed at the end. Other work on the machine shows in every figure.
 
@@ -31,6 +32,13 @@ const APPENDS: usize = 5000;
 /// Reads of each measurement at random places, at most.
 const READS_MAX: usize = 200_000;
 const DEPTHS: [usize; 6] = [1, 2, 4, 8, 32, 64];
+/// Bytes handed to the kernel without a sync, of each size of value.
+const HANDED_BYTES: u64 = 1 << 30;
+/// Bytes of a value.
+const VALUES: [usize; 5] = [256, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
+/// Reads of a value of 1 KiB in memory.
+const CACHED_READS: usize = 2_000_000;
+const CACHED_BYTES: u64 = 1 << 30;
 /// Bytes of a read at random: a page with a value of 1 KiB in it, and larger values.
 const SIZES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
@@ -86,6 +94,28 @@ fn measure(file: &File, bytes: u64) -> io::Result<()> {
         Ok(())
     })?;
     show("append 1 KiB, and sync", APPENDS, (APPENDS * APPEND_BYTES) as u64, took);
+    without_device(file, &step, &mut random)
+}
+
+fn without_device(file: &File, bytes: &[u8], random: &mut Random) -> io::Result<()> {
+    for size in VALUES {
+        file.set_len(0)?;
+        file.sync_data()?;
+        let took = time(|| {
+            (0..HANDED_BYTES).step_by(size).try_for_each(|at| file.write_all_at(&bytes[..size], at))
+        })?;
+        let count = HANDED_BYTES as usize / size;
+        show(&format!("hand the kernel {size} bytes"), count, HANDED_BYTES, took);
+    }
+
+    // All of it is in memory now.
+    let pages = CACHED_BYTES / PAGE_BYTES;
+    let places: Vec<u64> = (0..CACHED_READS).map(|_| random.below(pages) * PAGE_BYTES).collect();
+    for threads in [1, 2] {
+        let took = time(|| read_at(file, &places, 1 << 10, threads))?;
+        let what = format!("read 1 KiB in memory, {threads} at a time");
+        show(&what, CACHED_READS, (CACHED_READS << 10) as u64, took);
+    }
     Ok(())
 }
 

@@ -63,6 +63,8 @@ pub struct CubeIter {
     memory: Option<Taken>,
     /// Steps in this direction.
     steps: u32,
+    /// The entries up to the last whose value was asked for.
+    reached: u32,
     /// Calls of `value` in this window.
     asked: usize,
     /// Windows and buffers for values that are not in use.
@@ -90,6 +92,7 @@ impl CubeIter {
             window_entries: 1,
             memory: None,
             steps: 0,
+            reached: 0,
             asked: 0,
             spare_windows: Vec::new(),
             spare_buffers: Vec::new(),
@@ -139,6 +142,7 @@ impl CubeIter {
     /// The present value; only while valid. May read from the device.
     pub fn value(&mut self) -> Result<&[u8]> {
         self.asked += 1;
+        self.reached = self.steps.saturating_add(1);
         if self.window.is_unread(self.at) {
             let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
             self.window.begin(self.at, &source, &mut self.spare_buffers, None);
@@ -174,6 +178,7 @@ impl CubeIter {
         self.enter_empty();
         self.direction = direction;
         self.steps = 0;
+        self.reached = 0;
         self.window_entries = 1;
         self.beyond = Beyond::Nothing;
         if seek(&mut self.cursor, &mut self.window.entries())? {
@@ -188,8 +193,8 @@ impl CubeIter {
 
     /// Has later walks know how far this one went.
     fn note_reach(&self) {
-        if self.steps > 0 || self.valid() {
-            self.cube.reach.note(self.steps.saturating_add(self.valid().into()));
+        if self.reached > 0 {
+            self.cube.reach.note(self.reached);
         }
     }
 
@@ -268,7 +273,7 @@ impl CubeIter {
 
     /// Bytes of keys and values that a window may hold.
     fn window_bytes_max(&mut self) -> u64 {
-        if self.window_entries == 1 {
+        if self.steps == 0 {
             return WINDOW_BYTES_MIN;
         }
         let scans = &self.cube.memory.scans;

@@ -125,7 +125,8 @@ struct Counters {
     collected_records: AtomicU64,
     punched_segments: AtomicU64,
     hidden_records: AtomicU64,
-    /// What reading values for scans has cost the device, as bytes that it could have read in sequence meanwhile.
+    /// What reading small values for scans has cost: their bytes, and for those that had to come from the device one by one what it could have
+    /// read in sequence meanwhile.
     scan_cost_bytes: AtomicU64,
     sortings: AtomicU64,
     sorted_bytes: AtomicU64,

@@ -2,7 +2,7 @@
 //!
 //! Nobody says in advance how many entries a scan will want. If it is given one at first and then ever more, each window waits for the
 //! device by itself; if it is given many, those that it does not want were read in vain. So the cube remembers how many entries three
-//! of four walks reached, and the next walk begins with so many.
+//! of four walks reached that asked for values, and the next walk begins with so many.
 
 use crate::base::sync::{AtomicU32, Ordering};
 

@@ -30,8 +30,8 @@ pub struct Reading {
 }
 
 impl Cube {
-    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. What is not in memory is
-    /// under way when this returns, as far as one thread can have it, or threads of the pool help.
+    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. What goes into a queue, or to threads of the
+    /// pool, is under way when this returns; the rest is read by whoever [finishes](Reading::finish) it.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,
@@ -58,9 +58,10 @@ impl Cube {
 }
 
 impl Reading {
-    /// What those cost that were not in memory and do not lie together, as bytes that the device could read in sequence meanwhile.
+    /// What it costs that values which were not in memory do not lie together, as bytes that the device could read in sequence
+    /// meanwhile: one read there would be in any order.
     pub fn scattered_cost(&self) -> u64 {
-        self.fetch.scattered().map(|(_, bytes, _)| cost_of(bytes)).sum()
+        self.fetch.scattered().skip(1).map(|(_, bytes, _)| cost_of(bytes)).sum()
     }
 
     /// Whether more was in memory than not, if somebody looked.

@@ -4,6 +4,7 @@
 //! into; both go on to later windows.
 
 use super::Cube;
+use super::collect::SCATTERED_BYTES_MAX;
 use super::entries::{Entries, Slot, Value};
 use super::reading::{Look, Reading};
 use super::sweep::Sweep;
@@ -111,13 +112,18 @@ impl Window {
         if wanted.is_empty() {
             return;
         }
-        let bytes: u64 = wanted.iter().map(|want| u64::from(want.pointer.stored_len)).sum();
+        let (count, bytes) = wanted
+            .iter()
+            .fold((0, 0), |(count, bytes), want| (count + 1, bytes + u64::from(want.pointer.stored_len)));
         let (keys, buffers, waits) = (Arc::clone(&self.bytes), std::mem::take(buffers), ahead.is_none());
         let look = ahead.map_or(Look::Here, Look::Meanwhile);
         let reading = source.cube.read_values(keys, wanted, source.verify, buffers, look);
-        // What is read ahead of a long walk costs little more than its bytes: see `sweep`.
-        let cost = bytes + if waits { reading.scattered_cost() } else { 0 };
-        source.cube.counters.scan_cost_bytes.fetch_add(cost, Ordering::Relaxed);
+        // Of larger values the order matters little. What is read ahead of a long walk costs not much more than its bytes, for `sweep`
+        // bounds that.
+        if bytes < SCATTERED_BYTES_MAX * count {
+            let cost = bytes + if waits { reading.scattered_cost() } else { 0 };
+            source.cube.counters.scan_cost_bytes.fetch_add(cost, Ordering::Relaxed);
+        }
         self.reading = Some(reading);
     }
 

@@ -7,7 +7,7 @@ use crate::cube::iter::CubeIter;
 /// A walk over a range of a database; see [`Db::iter`]. It keeps the database open.
 ///
 /// It may be turned around at any entry. Where values are asked for step after step, those that follow are read
-/// together. After an error of a seek or a step it stands nowhere; a later seek may succeed.
+/// together: as many as most walks before have wanted, and then as many as there were. After an error of a seek or a step it stands nowhere; a later seek may succeed.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;

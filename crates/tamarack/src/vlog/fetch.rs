@@ -224,7 +224,8 @@ impl Fetch {
     /// Has the device begin with the first share, if its reads go into a queue and one is to be had: the caller has something else to do
     /// meanwhile. [`finish`](Self::finish) ends it.
     pub fn begin(&self) -> Option<Begun> {
-        if self.manner != Manner::Queued {
+        let is_left = self.progress.lock().next < self.runs.len();
+        if self.manner != Manner::Queued || !is_left {
             return None;
         }
         let queue = self.reader.queues().take()?;

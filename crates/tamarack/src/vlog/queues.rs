@@ -8,7 +8,7 @@ use crate::env::{Fs, ReadQueue};
 /// Reads that one queue has under way at a time: enough to reach an SSD's full rate.
 pub const QUEUE_DEPTH: u32 = 64;
 /// So many are kept for those who come next.
-const IDLE_MAX: usize = 8;
+const IDLE_MAX: usize = 16;
 
 /// The queues. Each takes a file descriptor, in use at most some four megabytes, and at rest some hundred kilobytes. Lock rank: a
 /// leaf; nothing is called under it.

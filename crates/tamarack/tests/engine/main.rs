@@ -33,6 +33,7 @@ mod readers;
 mod recycle;
 mod scans;
 mod sort;
+mod sort_times;
 mod space;
 mod threads;
 mod truncation;

@@ -277,3 +277,37 @@ fn a_long_walk_over_values_in_disorder_has_whole_segments_read() {
         file_names(&place.path()).into_iter().filter(|name| name.ends_with(".vlog")).count() as u64;
     assert!(segments >= 4 && (1..=segments).contains(&asked()), "{} of {segments}", asked());
 }
+
+#[test]
+fn walks_over_keys_alone_do_not_have_later_ones_read_more() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &options()).unwrap();
+    for number in 0..KEYS {
+        db.put(&key(number), &[7; 900]).unwrap();
+    }
+    db.flush().unwrap();
+    let reads_of_a_seek = || {
+        let before = db.stats().value_read_bytes;
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek(&key(KEYS / 2)).unwrap();
+        assert_eq!(iter.value().unwrap(), [7; 900]);
+        db.stats().value_read_bytes - before
+    };
+    let one = reads_of_a_seek();
+    for _ in 0..100 {
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        (0..50).for_each(|_| iter.next().unwrap());
+    }
+    assert_eq!(reads_of_a_seek(), one);
+    for _ in 0..100 {
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        for _ in 0..20 {
+            iter.value().unwrap();
+            iter.next().unwrap();
+        }
+    }
+    let many = reads_of_a_seek();
+    assert!(many > 10 * one && many <= 20 * one, "as many as these walks: {many} and {one}");
+}

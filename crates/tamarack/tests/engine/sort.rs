@@ -2,7 +2,6 @@
 //! there, for the present, for snapshots and for iterators, however the sorting goes or ends.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::common::garbage::{
     Content, Gate, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files,
@@ -12,20 +11,15 @@ use crate::common::place::Place;
 use crate::common::world::model::KeyOrder;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, copy_directory, file_names};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
-use tamarack::{
-    CheckLevel, Db, ErrorKind, GcGoal, GcPolicy, IterOptions, Options, ReadOptions, WriteOptions,
-};
-
-/// Until a database is idle, and looked at.
-const IDLE: Duration = Duration::from_millis(1200);
+use tamarack::{CheckLevel, Db, ErrorKind, GcGoal, IterOptions, Options, ReadOptions, WriteOptions};
 
 /// Nothing happens unless it is asked for, and `runs` are allowed.
-fn quiet_with(runs: u32) -> Options {
+pub fn quiet_with(runs: u32) -> Options {
     Options { value_runs_max: runs, ..quiet() }
 }
 
 /// All keys in a random order.
-fn shuffled(random: &mut Random) -> Vec<usize> {
+pub fn shuffled(random: &mut Random) -> Vec<usize> {
     let mut numbers: Vec<_> = (0..KEYS).collect();
     for last in (1..numbers.len()).rev() {
         numbers.swap(last, random.below(last + 1));
@@ -34,7 +28,7 @@ fn shuffled(random: &mut Random) -> Vec<usize> {
 }
 
 /// Values in a random order, in segments and tables.
-fn scattered(db: &Db) -> Content {
+pub fn scattered(db: &Db) -> Content {
     let mut model = Content::new();
     fill(db, &mut model, shuffled(&mut Random::new(7)), 0);
     db.flush().unwrap();
@@ -48,7 +42,7 @@ fn reads_of_a_walk(db: &Db, model: &Content) -> u64 {
     db.stats().value_reads - before
 }
 
-fn assert_holds_walk(db: &Db, model: &Content) {
+pub fn assert_holds_walk(db: &Db, model: &Content) {
     let mut iter = db.iter(&IterOptions::default()).unwrap();
     iter.seek_to_first().unwrap();
     let mut found = 0;
@@ -61,7 +55,7 @@ fn assert_holds_walk(db: &Db, model: &Content) {
 }
 
 /// The key ranges of the segments that hold values, by the keys of the records in their files.
-fn most_runs(db: &Db, path: &Path) -> usize {
+pub fn most_runs(db: &Db, path: &Path) -> usize {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for segment in db.stats().segments.iter().filter(|segment| segment.live_bytes > 0) {
         let bytes = std::fs::read(path.join(segment_name(segment.id))).unwrap();
@@ -448,129 +442,23 @@ fn a_checkpoint_of_a_sorted_database_is_whole() {
     assert_recovers(&kept, &place.options, &model, "the copy");
 }
 
-/// What a database does by itself while nothing is written.
-fn idle_options() -> Options {
-    Options { gc: GcPolicy::CostBenefit, background_threads: 1, value_runs_max: 4, ..quiet() }
-}
-
-fn pass_idle_time(db: &Db, place: &Place) {
-    for _ in 0..30 {
-        place.time.pass(IDLE);
-        db.wait_idle().unwrap();
-    }
-}
-
 #[test]
-fn it_is_done_while_nothing_is_written_or_read() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting while nothing is written or read");
-    let place = Place::new(idle_options());
+fn what_does_not_fit_into_memory_is_read_again() {
+    let place =
+        Place::new(Options { memory_max: Some(16 << 20), segment_bytes_max: 256 << 10, ..quiet_with(1) });
     let db = place.open();
     let mut model = Content::new();
-    fill(&db, &mut model, shuffled(&mut Random::new(9)), 0);
-    for number in 0..100 {
-        assert_eq!(db.get(&key(number)).unwrap().as_ref(), model.get(&key(number)));
-        place.time.pass(IDLE / 20);
-        db.wait_idle().unwrap();
+    let mut random = Random::new(5);
+    for number in (0..6000).map(|number| number * 1009 % 6000) {
+        let value = random.bytes(500);
+        db.put(&key(number), &value).unwrap();
+        model.insert(key(number), value);
     }
-    assert_eq!(db.stats().sortings, 0, "values are read one by one");
-    pass_idle_time(&db, &place);
-    let stats = db.stats();
-    assert!(stats.sortings > 0 && (1..=4).contains(&stats.value_runs), "{} runs", stats.value_runs);
-    assert!(most_runs(&db, &place.path()) <= 4);
-    assert!(stats.warnings.is_empty(), "{:?}", stats.warnings);
-    assert_holds(&db, &model, "sorted");
-    assert_no_orphans(&db, &place.path(), "sorted");
-    let written = stats.sorting_bytes_written;
-    pass_idle_time(&db, &place);
-    assert_eq!(db.stats().sorting_bytes_written, written, "it comes to rest");
-    assert!(db.check(CheckLevel::Values).is_clean());
-}
-
-#[test]
-fn it_is_done_for_scans_while_writes_keep_coming() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting for scans");
-    let place = Place::new(idle_options());
-    let db = place.open();
-    let mut model = scattered(&db);
-    let mut live = |scans: usize| {
-        for round in 0..20 {
-            fill(&db, &mut model, [KEYS], round);
-            place.time.pass(IDLE / 20);
-            db.wait_idle().unwrap();
-            (0..scans).for_each(|_| assert_holds_walk(&db, &model));
-        }
-        db.stats().sortings
-    };
-    assert_eq!(live(0), 0, "who does not scan gains nothing");
-    assert!(live(1) > 0);
-    assert!(db.stats().value_runs <= 4);
-    assert_holds(&db, &model, "sorted");
-}
-
-#[test]
-fn what_is_not_flushed_is_sorted_for_scans_too() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting the log for scans");
-    let place = Place::new(Options { memtable_bytes: 16 << 20, ..idle_options() });
-    let db = place.open();
-    let mut model = Content::new();
-    // 1009 is prime: each number once, in no order.
-    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
-    assert_eq!(db.stats().flushes, 0);
-    for round in 0..20 {
-        fill(&db, &mut model, [KEYS], round);
-        place.time.pass(IDLE / 20);
-        db.wait_idle().unwrap();
-        assert_holds_walk(&db, &model);
-    }
-    let stats = db.stats();
-    assert!(stats.flushes > 0 && stats.sortings > 0);
-    assert!(stats.flushes < 5, "not again for each few writes");
-    assert_holds(&db, &model, "sorted");
-}
-
-#[test]
-fn what_is_asked_of_garbage_collection_holds_for_it() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "pausing");
-    let off = Options { gc: GcPolicy::Off, ..idle_options() };
-    for (options, paused) in [(off, false), (idle_options(), true)] {
-        let place = Place::new(options);
-        let db = place.open();
-        let model = scattered(&db);
-        if paused {
-            db.pause_gc();
-        }
-        pass_idle_time(&db, &place);
-        assert_eq!(db.stats().sortings, 0);
-        if paused {
-            db.resume_gc().unwrap();
-            pass_idle_time(&db, &place);
-            assert!(db.stats().sortings > 0);
-        }
-        assert_holds(&db, &model, "in the end");
-    }
-}
-
-#[test]
-fn readers_are_not_given_much_to_hold() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a reader that stays");
-    let place = Place::new(idle_options());
-    let db = place.open();
-    let mut model = Content::new();
-    // 1009 is prime: each number once, in no order.
-    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
     db.flush().unwrap();
-    let slack = 16 * place.options.segment_bytes_max;
-    assert!(db.stats().live_value_bytes > 4 * slack);
-    let iter = db.iter(&IterOptions::default()).unwrap();
-    pass_idle_time(&db, &place);
-    let stats = db.stats();
-    assert!(stats.sortings > 0);
-    assert!(stats.leaving_bytes < 2 * slack, "{} bytes are held", stats.leaving_bytes);
-    drop(iter);
-    let before = stats.sortings;
-    pass_idle_time(&db, &place);
-    assert!(db.stats().sortings > before, "it goes on when the reader is gone");
     db.sort_values().unwrap();
-    assert!(db.stats().value_runs <= 4);
-    assert_holds(&db, &model, "sorted at last");
+    let stats = db.stats();
+    assert_eq!(stats.value_runs, 1);
+    assert!(stats.sorted_bytes / stats.sortings > 1 << 20, "a job takes more than it holds at a time");
+    assert_holds(&db, &model, "sorted in portions");
+    assert!(db.check(CheckLevel::Values).is_clean());
 }

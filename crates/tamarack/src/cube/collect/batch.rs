@@ -30,6 +30,8 @@ pub struct Batch {
     pub survivors: Vec<Survivor>,
     keys: Vec<u8>,
     records: Vec<u8>,
+    /// No more bytes of records are kept, if somebody said so.
+    records_max: Option<usize>,
 }
 
 impl Batch {
@@ -46,9 +48,20 @@ impl Batch {
         Some(&self.records[start..start + len as usize])
     }
 
-    /// Makes room for so many bytes of records that are kept whole.
-    pub fn reserve_records(&mut self, bytes: usize) {
+    /// Keeps at most so many bytes of whole records, for which there is room at once.
+    pub fn keep_records(&mut self, bytes: usize) {
         self.records.reserve_exact(bytes);
+        self.records_max = Some(bytes);
+    }
+
+    /// Whether all survivors are kept whole. If not, none is any more.
+    pub fn holds_all_records(&mut self) -> bool {
+        let all = self.survivors.iter().all(|survivor| survivor.whole.is_some());
+        if !all {
+            self.survivors.iter_mut().for_each(|survivor| survivor.whole = None);
+            self.records = Vec::new();
+        }
+        all
     }
 
     /// Bytes of memory that it takes while it is sorted.
@@ -67,8 +80,10 @@ impl Batch {
     /// Adds record number `record` of victim number `victim`, of which `head` was read.
     pub fn push(&mut self, victim: u32, record: u32, head: Head<'_>) {
         let header = head.header;
-        let whole = head.record.map(|_| end_of(&self.records));
-        self.records.extend_from_slice(head.record.unwrap_or_default());
+        let bytes_max = self.records_max.unwrap_or(usize::MAX);
+        let kept = head.record.filter(|kept| self.records.len() + kept.len() <= bytes_max);
+        let whole = kept.map(|_| end_of(&self.records));
+        self.records.extend_from_slice(kept.unwrap_or_default());
         let key = (end_of(&self.keys), header.key_len);
         self.keys.extend_from_slice(head.key);
         let (stored_len, sequence) = (header.stored_len, header.sequence);

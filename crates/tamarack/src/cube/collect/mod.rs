@@ -62,6 +62,6 @@ pub use choose::choose;
 pub use collector::Collector;
 pub use progress::CollectionStats;
 pub use request::GcGoal;
-pub use sort::{Effort, Reads, Replacing, Sorted, ToCopies, do_readers_hold_much};
+pub use sort::{Effort, Reads, Replacing, SCATTERED_BYTES_MAX, Sorted, ToCopies, do_readers_hold_much};
 
 pub use choose::Candidate;

@@ -35,20 +35,20 @@ const READER_OLD: Duration = Duration::from_secs(60);
 
 /// What the thread remembers.
 #[derive(Debug, Default)]
-struct Watch {
+pub(super) struct Watch {
     log_bytes: u64,
     since: Duration,
     /// What had been read, and since when it was no more.
     reads: u64,
     unread_since: Duration,
     /// What scans had cost when values were last sorted for their sake.
-    scans_paid_for: u64,
+    pub(super) scans_paid_for: u64,
     /// Since when readers have held more than there is alive.
     exhausted_since: Option<Duration>,
     /// Since when nothing has been freed although all is taken that may be, and the least that has been taken since.
     stuck: Option<(Duration, u64)>,
     /// How much had been written when memtables or the log were last asked for in vain.
-    unflushable: Option<u64>,
+    pub(super) unflushable: Option<u64>,
     /// The number of the snapshot that was told of.
     warned_of_snapshot: Option<u64>,
     /// The number of the reader that was told of.
@@ -136,7 +136,7 @@ impl Cube {
         if log_bytes != watch.log_bytes || watch.since.is_zero() {
             (watch.log_bytes, watch.since) = (log_bytes, now);
             self.schedule();
-            self.sort_for_scans(&mut watch.scans_paid_for);
+            self.sort_for_scans(watch, log_bytes);
             self.warn_of_old_snapshot(now, watch, Demand::Busy);
             return;
         }
@@ -169,7 +169,7 @@ impl Cube {
             watch.unflushable = asked.is_err().then_some(log_bytes);
         }
         if now.saturating_sub(watch.unread_since) < IDLE_AFTER {
-            self.sort_for_scans(&mut watch.scans_paid_for);
+            self.sort_for_scans(watch, log_bytes);
         } else {
             self.start_sorting(&space, Demand::Idle, Effort::Spare);
         }

@@ -7,6 +7,7 @@ use super::super::collect::{Effort, Replacing, Sorted, ToCopies, do_readers_hold
 use super::super::order::Obstacle;
 use super::super::space::{Demand, Space};
 use super::State;
+use super::idle::Watch;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::SegmentId;
 use crate::base::options::GcPolicy;
@@ -20,6 +21,17 @@ const DEBT_MAX: f64 = 0.5;
 /// The end of the log is sealed and flushed for the sake of sorting, while nothing is written, if it is this part of a full
 /// segment at least.
 const EXPOSED_PART: u64 = 8;
+
+/// What has come of starting to sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A job has begun.
+    Begun,
+    /// There is nothing to do.
+    IsSorted,
+    /// It is not to be done now.
+    MustNot,
+}
 
 /// Which segments there were when nothing was left to sort.
 #[derive(Debug, Clone, Copy)]
@@ -43,50 +55,53 @@ impl Surveyed {
 
 impl Cube {
     /// Starts sorting values with that `effort` if no other job runs, none is wanted at that `demand`, and it may gain
-    /// something. Returns whether it did.
-    pub(super) fn start_sorting(&self, space: &Space, demand: Demand, effort: Effort) -> bool {
-        let Some(this) = self.this.upgrade() else { return false };
+    /// something.
+    pub(super) fn start_sorting(&self, space: &Space, demand: Demand, effort: Effort) -> Start {
+        let Some(this) = self.this.upgrade() else { return Start::MustNot };
         if !self.may_sort() || do_readers_hold_much(space) || space.is_over_goal(demand) {
-            return false;
+            return Start::MustNot;
         }
         // It would give way at once, and begin again at the next look.
         if self.are_writers_held_up() {
-            return false;
+            return Start::MustNot;
         }
         let surveyed = self.surveyed(effort);
         let mut state = self.maintenance.state.lock();
-        if state.is_busy() || state.gc_pauses > 0 || state.surveyed.is_some_and(|last| last.covers(surveyed))
-        {
-            return false;
+        if state.is_busy() || state.gc_pauses > 0 {
+            return Start::MustNot;
         }
         if state.closing || self.maintenance.cancelled.load(Ordering::Relaxed) || self.health.is_poisoned() {
-            return false;
+            return Start::MustNot;
+        }
+        if state.surveyed.is_some_and(|last| last.covers(surveyed)) {
+            return Start::IsSorted;
         }
         state.sorting = true;
         let end = |state: &mut State| state.sorting = false;
         this.start(&mut state, Priority::Low, end, move |cube| cube.sorting_job(effort));
-        true
+        Start::Begun
     }
 
-    /// Starts sorting values while the database is used, if scans have cost the device as much as a job does since
-    /// `paid_for`, what they had cost when the last one began: what reorders values for scans never takes the device for longer than
-    /// they do.
-    pub(super) fn sort_for_scans(&self, paid_for: &mut u64) {
+    /// Starts sorting values while the database is used, if scans have cost the device as much as a job does since the last
+    /// one began: what reorders values for scans never takes the device for longer than they do. Where all is sorted but
+    /// the log's end, which is not flushed, that is brought about, unless it has failed with so many `log_bytes` written.
+    pub(super) fn sort_for_scans(&self, watch: &mut Watch, log_bytes: u64) {
         let cost = self.counters.scan_cost_bytes.load(Ordering::Relaxed);
-        if cost - *paid_for < self.cost_of_sorting(Effort::ForScans) || !self.may_sort() {
+        if !self.may_sort() || cost - watch.scans_paid_for < self.cost_of_sorting(Effort::ForScans) {
             return;
         }
-        if self.start_sorting(&self.space(), Demand::Busy, Effort::ForScans) {
-            *paid_for = cost;
-            return;
+        match self.start_sorting(&self.space(), Demand::Busy, Effort::ForScans) {
+            Start::Begun => watch.scans_paid_for = cost,
+            Start::IsSorted if watch.unflushable != Some(log_bytes) && !self.is_flushing_stopped() => {
+                let exposed = self.expose_log(self.sorting_job_bytes(Effort::ForScans));
+                watch.unflushable = exposed.is_err().then_some(log_bytes);
+            }
+            Start::IsSorted | Start::MustNot => {}
         }
-        let state = self.maintenance.state.lock();
-        let may_flush = !state.is_busy() && state.stopped.is_none();
-        drop(state);
-        if may_flush {
-            // Whoever writes next is told of what fails.
-            drop(self.expose_log(self.sorting_job_bytes(Effort::ForScans)));
-        }
+    }
+
+    fn is_flushing_stopped(&self) -> bool {
+        self.maintenance.state.lock().stopped.is_some()
     }
 
     fn surveyed(&self, effort: Effort) -> Surveyed {

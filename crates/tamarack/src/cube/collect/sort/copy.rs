@@ -122,24 +122,26 @@ impl<'a, 'cube> Copier<'a, 'cube> {
     /// `Io`, `NoSpace`, `Corruption`; `Closed` if it was cancelled.
     pub fn run(&mut self, give_way: &dyn Fn() -> bool) -> Result<Copied> {
         let mut batch = Batch::default();
-        let bytes = self.victims.iter().map(|victim| victim.meta.value_record_bytes).sum::<u64>();
-        let fit = bytes <= self.cube.memory.portion_bytes;
-        if fit {
-            batch.reserve_records(usize::try_from(bytes).expect("a portion is in memory"));
+        let bytes = self.victims.iter().map(live_bytes).sum::<u64>();
+        let may_fit = bytes <= self.cube.memory.portion_bytes;
+        if may_fit {
+            batch.keep_records(usize::try_from(self.cube.memory.portion_bytes).unwrap_or(usize::MAX));
         }
-        let kept_bytes_max = if fit { u64::MAX } else { 0 };
+        let kept_bytes_max = if may_fit { u64::MAX } else { 0 };
         read_ahead(self.victims.first());
         for (number, victim) in self.victims.iter().enumerate() {
             self.cube.check_not_cancelled()?;
             if give_way() {
                 return Ok(Copied::GaveWay);
             }
+            self.courtesy.give_way()?;
             read_ahead(self.victims.get(number + 1));
             Cube::add_referenced((number, victim), 0, &mut batch, usize::MAX, kept_bytes_max)
                 .inspect_err(|error| self.quarantine(error, victim.meta.id))?;
         }
         let hidden = self.cube.sift(self.collection, self.victims, self.snapshots, &mut batch)?;
         self.progress.advance(hidden);
+        let are_kept = batch.holds_all_records();
         let survivors = std::mem::take(&mut batch.survivors);
         let mut rest = &survivors[..];
         while !rest.is_empty() {
@@ -149,15 +151,15 @@ impl<'a, 'cube> Copier<'a, 'cube> {
             let portion;
             // The victims are read about as often as this goes into their bytes.
             (portion, rest) = rest.split_at(portion_len(rest, self.cube.memory.portion_bytes));
-            self.copy(portion, &batch)?;
+            self.copy(portion, &batch, are_kept)?;
         }
         self.end_output()?;
         self.copies.seal();
         Ok(Copied::All)
     }
 
-    /// Copies `portion`, which is sorted by key.
-    fn copy(&mut self, portion: &[Survivor], batch: &Batch) -> Result<()> {
+    /// Copies `portion`, which is sorted by key, and kept in `batch` or to be read.
+    fn copy(&mut self, portion: &[Survivor], batch: &Batch, are_kept: bool) -> Result<()> {
         let starts: Vec<usize> = portion
             .iter()
             .scan(0, |end, survivor| {
@@ -166,7 +168,6 @@ impl<'a, 'cube> Copier<'a, 'cube> {
                 Some(start)
             })
             .collect();
-        let are_kept = portion.iter().all(|survivor| survivor.whole.is_some());
         let values = if are_kept { Vec::new() } else { self.read(portion, &starts)? };
         let mut unpaid = 0;
         for (survivor, &start) in portion.iter().zip(&starts) {
@@ -279,6 +280,12 @@ impl<'a, 'cube> Copier<'a, 'cube> {
     fn quarantine(&self, error: &Error, victim: SegmentId) {
         self.cube.quarantine(self.progress.job(), error, victim);
     }
+}
+
+/// Bytes of records that are alive in `victim`, about.
+fn live_bytes(victim: &Victim) -> u64 {
+    let meta = &victim.meta;
+    meta.value_record_bytes / meta.value_records.max(1) * victim.referenced.len() as u64
 }
 
 /// Has the device begin with what is read next. Advice: what fails is told by who reads it.

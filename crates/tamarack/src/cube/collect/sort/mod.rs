@@ -55,7 +55,7 @@
 //!
 //! While nothing is written or read and nothing else is to be done ([`maintain::sort`](super::super::maintain)); while the
 //! database is used, when reading values for scans has cost the device as much since the last job as one will; or on request
-//! (`Db::sort_values`). So scans that come never pay more than twice what would have been the least. A job for scans takes less
+//! (`Db::sort_values`). So scans pay about twice what would have been the least, if all is in as much disorder as what they read. A job for scans takes less
 //! than others, so that they gain by it soon, and what it takes fits into memory where no budget says less: so it reads its victims once,
 //! which may have to come from the device while much else is read. A job in the background gives way, and forgets what it has done, when
 //! writers come to wait for space or flushes before pointers are replaced; beside those who read single values, and gain nothing by
@@ -81,7 +81,7 @@ mod survey;
 
 pub use copies::{Copies, ToCopies};
 pub use courtesy::Reads;
-pub use survey::Shapes;
+pub use survey::{SCATTERED_BYTES_MAX, Shapes};
 
 use std::collections::HashMap;
 
@@ -105,8 +105,8 @@ use crate::index::version::{SegmentEntry, Version};
 const JOB_SEGMENTS: u64 = 16;
 /// One that scans wait for takes what fits into memory, but so many segments at least.
 const JOB_SEGMENTS_FOR_SCANS: u64 = 4;
-/// What a job costs the device for each byte that it takes, in bytes read in sequence: it reads it, and writes it, which takes twice as long.
-const COST_PER_BYTE: u64 = 3;
+/// Writing a byte costs the device as much as reading so many in sequence.
+const WRITE_COST: u64 = 2;
 /// Bytes of memory for the key of a record, and what is noted beside it, about: they are there twice while they are sorted.
 const BOOKKEEPING_BYTES: u64 = 160;
 /// Parts of the slack that the copies of a job may take beyond the goal: fewer than those from which writers are slowed down.
@@ -117,7 +117,7 @@ const HELD_PART_OF_SLACK: u64 = 4;
 /// What sorting values may cost, less first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// It is done beside scans, which are to gain by it soon: by small jobs.
+    /// It is done beside scans, which are to gain by it soon: by jobs that are small, unless the index is large.
     ForScans,
     /// It is done in passing: what gains little waits.
     Spare,
@@ -222,9 +222,14 @@ impl Cube {
         }
     }
 
-    /// What such a job costs the device, as bytes that it could have read in sequence meanwhile.
+    /// What such a job costs the device, as bytes that it could have read in sequence meanwhile: values are read once, or once for
+    /// their keys and once for each portion; and written, as the index is.
     pub(in super::super) fn cost_of_sorting(&self, effort: Effort) -> u64 {
-        COST_PER_BYTE * self.sorting_job_bytes(effort)
+        let index = self.index.version().tables().map(|(_, table)| table.file_bytes).sum::<u64>();
+        let values = self.sorting_job_bytes(effort).max(index);
+        let portions = values.div_ceil(self.memory.portion_bytes);
+        let reads = if portions > 1 { portions + 1 } else { 1 };
+        values * (reads + WRITE_COST) + index * (1 + WRITE_COST)
     }
 
     /// Live bytes that the victims of a job may have.

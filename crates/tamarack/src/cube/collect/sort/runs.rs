@@ -102,6 +102,10 @@ fn gather(pieces: &[Piece], rank: u32, limits: Limits) -> Vec<SegmentId> {
     let excess = covering.iter().map(|piece| piece.runs).sum::<u32>().saturating_sub(limits.runs_max);
     for piece in covering {
         let wanted = victims.runs_less() < excess || piece.runs > 1 || piece.density() <= victims.density;
+        if piece.bytes > limits.bytes_max {
+            // No job takes it.
+            continue;
+        }
         if !wanted || !victims.take(piece, limits.bytes_max) {
             break;
         }

@@ -12,7 +12,7 @@ use crate::vlog::shape::Shape;
 
 /// Where values are as large as this on average, walking over them costs little more than reading them in order: they
 /// are left where they are.
-const SCATTERED_BYTES_MAX: u64 = 32 << 10;
+pub const SCATTERED_BYTES_MAX: u64 = 32 << 10;
 
 /// The shapes of sealed segments, which never change, as far as they have been looked at: some two KiB of memory for
 /// each. Lock rank: a leaf.
