@@ -24,6 +24,24 @@ fn pass_idle_time(db: &Db, place: &Place) {
     }
 }
 
+/// Values in no order that fill many segments; not flushed.
+fn many_in_the_log(db: &Db) -> Content {
+    let mut model = Content::new();
+    // 1009 is prime: each number once.
+    fill(db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
+    model
+}
+
+/// Walks again and again over everything, while a little is written between.
+fn walk_between_writes(db: &Db, place: &Place, model: &mut Content) {
+    for round in 0..20 {
+        fill(db, model, [KEYS], round);
+        place.time.pass(IDLE / 20);
+        db.wait_idle().unwrap();
+        assert_holds_walk(db, model);
+    }
+}
+
 #[test]
 fn it_is_done_while_nothing_is_written_or_read() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting while nothing is written or read");
@@ -76,16 +94,9 @@ fn what_is_not_flushed_is_sorted_for_scans_too() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting the log for scans");
     let place = Place::new(Options { memtable_bytes: 16 << 20, ..idle_options() });
     let db = place.open();
-    let mut model = Content::new();
-    // 1009 is prime: each number once, in no order.
-    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
+    let mut model = many_in_the_log(&db);
     assert_eq!(db.stats().flushes, 0);
-    for round in 0..20 {
-        fill(&db, &mut model, [KEYS], round);
-        place.time.pass(IDLE / 20);
-        db.wait_idle().unwrap();
-        assert_holds_walk(&db, &model);
-    }
+    walk_between_writes(&db, &place, &mut model);
     let stats = db.stats();
     assert!(stats.flushes > 0 && stats.sortings > 0);
     assert!(stats.flushes < 5, "not again for each few writes");
@@ -97,15 +108,9 @@ fn nothing_is_flushed_for_scans_while_sorting_is_not_allowed() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "scans while collections are paused");
     let place = Place::new(Options { memtable_bytes: 16 << 20, ..idle_options() });
     let db = place.open();
-    let mut model = Content::new();
-    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
+    let mut model = many_in_the_log(&db);
     db.pause_gc();
-    for round in 0..20 {
-        fill(&db, &mut model, [KEYS], round);
-        place.time.pass(IDLE / 20);
-        db.wait_idle().unwrap();
-        assert_holds_walk(&db, &model);
-    }
+    walk_between_writes(&db, &place, &mut model);
     assert_eq!((db.stats().flushes, db.stats().sortings), (0, 0));
 }
 
@@ -155,9 +160,7 @@ fn readers_are_not_given_much_to_hold() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a reader that stays");
     let place = Place::new(idle_options());
     let db = place.open();
-    let mut model = Content::new();
-    // 1009 is prime: each number once, in no order.
-    fill(&db, &mut model, (0..3000).map(|number| number * 1009 % 3000), 0);
+    let model = many_in_the_log(&db);
     db.flush().unwrap();
     let slack = 16 * place.options.segment_bytes_max;
     assert!(db.stats().live_value_bytes > 4 * slack);
