@@ -22,7 +22,7 @@ use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
 use crate::index::version::Version;
-use crate::vlog::fetch::{Fetched, FetchedValue, Wanted};
+use crate::vlog::fetch::{Fetched, FetchedValue, Wanted, lie_apart};
 use crate::vlog::format::record_len;
 
 /// How a read is done.
@@ -46,6 +46,13 @@ enum Found {
 
 /// How many reads of the log may be under way at once for one fetch: enough to reach an SSD's full rate.
 pub(super) const READ_WAYS: usize = 16;
+
+/// Values that are to be read from the log, and their keys, one after the other.
+#[derive(Default)]
+struct WantedValues {
+    keys: Vec<u8>,
+    values: Vec<Wanted>,
+}
 
 /// Of so many keys or more at once ...
 const KEYS_APART_MIN: usize = 32;
@@ -86,21 +93,22 @@ impl Cube {
         let (state, sequence) = self.moment(settings);
         let state = Guard::into_inner(state);
         let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
-        let first = if keys.len() < KEYS_APART_MIN { keys.len() } else { keys.len() / KEYS_FIRST_PART };
-        let (mut reading, mut look) = (Vec::new(), Look::Here);
-        for keys in [&keys[..first], &keys[first..]] {
-            let (wanted_keys, wanted) =
-                self.find_each(&state, keys, sequence, settings.fill_cache, &mut results);
-            if !wanted.is_empty() {
-                let begun =
-                    self.read_values(Arc::new(wanted_keys), wanted, settings.verify, Vec::new(), look);
-                look = if begun.was_here() { Look::Here } else { Look::There };
-                reading.push(begun);
-            } else {
-                look = Look::Here;
-            }
+        let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
+        let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
+        self.find_each(&state, &keys[..first], sequence, settings.fill_cache, &mut wanted, &mut results);
+        // Those that lie together may do so with others.
+        if lie_apart(&wanted.values) {
+            let WantedValues { keys, values } = std::mem::take(&mut wanted);
+            let reading = self.read_values(Arc::new(keys), values, settings.verify, Vec::new(), look);
+            look = if reading.was_here() { Look::Here } else { Look::There };
+            readings.push(reading);
         }
-        for Fetched { bytes, found, failed } in reading.into_iter().flat_map(|reading| reading.finish().0) {
+        self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut results);
+        if !wanted.values.is_empty() {
+            let WantedValues { keys, values } = wanted;
+            readings.push(self.read_values(Arc::new(keys), values, settings.verify, Vec::new(), look));
+        }
+        for Fetched { bytes, found, failed } in readings.into_iter().flat_map(|reading| reading.finish().0) {
             for FetchedValue { place, pointer, stored } in found {
                 let mut value = Vec::with_capacity(stored.range.len());
                 let unpacked = self.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
@@ -111,17 +119,16 @@ impl Cube {
         results
     }
 
-    /// Looks `keys` up, and adds to `results` what that gives. Values in the log are left to be read: their keys, one after the other, and where
-    /// they lie.
+    /// Looks `keys` up, and adds to `results` what that gives. Values in the log are left to be read: they are added to `wanted`.
     fn find_each(
         &self,
         state: &ReadState,
         keys: &[&[u8]],
         sequence: Sequence,
         fill_cache: bool,
+        wanted: &mut WantedValues,
         results: &mut Vec<Result<Option<Vec<u8>>>>,
-    ) -> (Vec<u8>, Vec<Wanted>) {
-        let (mut wanted_keys, mut wanted) = (Vec::new(), Vec::new());
+    ) {
         for key in keys {
             let mut value = Vec::new();
             let found = self.find(state, key, sequence, fill_cache, &mut value);
@@ -130,15 +137,18 @@ impl Cube {
                 Found::Inline => Ok(Some(value)),
                 Found::Pointer(pointer) => {
                     let pointer = self.present_place(&state.version, pointer)?;
-                    let start = wanted_keys.len();
-                    wanted_keys.extend_from_slice(key);
-                    wanted.push(Wanted { place: results.len(), pointer, key: start..wanted_keys.len() });
+                    let start = wanted.keys.len();
+                    wanted.keys.extend_from_slice(key);
+                    wanted.values.push(Wanted {
+                        place: results.len(),
+                        pointer,
+                        key: start..wanted.keys.len(),
+                    });
                     Ok(None)
                 }
             });
             results.push(result);
         }
-        (wanted_keys, wanted)
     }
 
     /// A walk over `start..end`.

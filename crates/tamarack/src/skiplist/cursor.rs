@@ -45,7 +45,9 @@ impl<O: Order> ListCursor<O> {
 
     /// Goes to the entry after this one, or to none.
     pub fn next(&mut self) {
-        self.place = self.node().and_then(Node::next).map(Node::place);
+        let next = self.node().and_then(Node::next);
+        next.inspect(|next| next.prefetch_next());
+        self.place = next.map(Node::place);
     }
 
     /// Goes to the entry before this one, or to none. A search: links point forward only.

@@ -139,6 +139,15 @@ impl<'a> Node<'a> {
         self.lowest_slot().load().node()
     }
 
+    /// Has the processor fetch the entry after this one, for whoever goes there once this one is done with.
+    #[inline]
+    pub(super) fn prefetch_next(self) {
+        #[cfg(not(any(miri, loom, shuttle)))]
+        if let Some(next) = self.next() {
+            next.lowest_slot().prefetch();
+        }
+    }
+
     fn lowest_slot(self) -> Slot<'a> {
         Slot { node: self, level: 0 }
     }

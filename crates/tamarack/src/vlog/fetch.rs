@@ -107,6 +107,13 @@ fn plan(wanted: &[Wanted]) -> Vec<Run> {
     runs
 }
 
+/// Whether most of `wanted` need a read of their own.
+pub fn lie_apart(wanted: &[Wanted]) -> bool {
+    let mut sorted = wanted.to_vec();
+    sorted.sort_unstable_by_key(Wanted::position);
+    plan(&sorted).len() * 2 > wanted.len()
+}
+
 /// Values to be read, and what has become of them.
 #[derive(Debug)]
 pub struct Fetch {
