@@ -55,9 +55,10 @@
 //!
 //! While nothing is written or read and nothing else is to be done ([`maintain::sort`](super::super::maintain)); while the
 //! database is used, when reading values for scans has cost the device as much since the last job as one will; or on request
-//! (`Db::sort_values`). So scans pay about twice what would have been the least, if all is in as much disorder as what they read. A job for scans takes less
-//! than others, so that they gain by it soon, and what it takes fits into memory where no budget says less: so it reads its victims once,
-//! which may have to come from the device while much else is read. A job in the background gives way, and forgets what it has done, when
+//! (`Db::sort_values`). So scans pay about twice what would have been the least, if all is in as much disorder as what they
+//! read. A job for scans takes less than others, so that they gain by it soon, and what it takes fits into memory where no
+//! budget says less and the index is not larger: so it reads its victims once, which may have to come from the device while
+//! much else is read. A job in the background gives way, and forgets what it has done, when
 //! writers come to wait for space or flushes before pointers are replaced; beside those who read single values, and gain nothing by
 //! it, it rests most of the time. `Options::gc_bytes_per_second`,
 //! `Db::pause_gc` and `GcPolicy::Off` hold for it as for all collections.
@@ -65,7 +66,8 @@
 //! # What it costs
 //!
 //! A job holds keys and notes of its records in memory, 64 MiB of them or what the budget allows, and a portion of their
-//! values beside them, 128 MiB or what the budget allows. It reads each victim as often as there are portions, and once for the keys if there are several, writes what is alive once, and the index over it once.
+//! values beside them, 128 MiB or what the budget allows. It reads each victim as often as there are portions, and once for the
+//! keys if there are several, writes what is alive once, and the index over it once.
 //! 500,000 values of 1 KiB that were loaded in random order became two runs by two jobs: 533 MB of copies and 20 MB of
 //! tables for 532 MB of log. A cold scan took 0.49 to 0.94 s of processor time then, 1.29 to 1.63 s before, and 0.32 to 0.38 s of
 //! values that had been loaded in order; it read 680 to 758 MB/s where little else went on, 277 to 323 before, 542 to 809 in order.
