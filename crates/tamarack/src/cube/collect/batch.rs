@@ -48,7 +48,7 @@ impl Batch {
         Some(&self.records[start..start + len as usize])
     }
 
-    /// Keeps at most so many bytes of whole records, for which there is room at once.
+    /// Keeps at most so many bytes of whole records, and makes room for them.
     pub fn keep_records(&mut self, bytes: usize) {
         self.records.reserve_exact(bytes);
         self.records_max = Some(bytes);

@@ -125,7 +125,11 @@ impl<'a, 'cube> Copier<'a, 'cube> {
         let bytes = self.victims.iter().map(live_bytes).sum::<u64>();
         let may_fit = bytes <= self.cube.memory.portion_bytes;
         if may_fit {
-            batch.keep_records(usize::try_from(self.cube.memory.portion_bytes).unwrap_or(usize::MAX));
+            // An estimate says that they fit: never more is kept than all of them, and never more than a portion.
+            let most = |victim: &Victim| victim.meta.value_record_bytes.min(victim.meta.end);
+            let all = self.victims.iter().map(most).sum::<u64>();
+            let bytes_max = all.min(self.cube.memory.portion_bytes);
+            batch.keep_records(usize::try_from(bytes_max).unwrap_or(usize::MAX));
         }
         let kept_bytes_max = if may_fit { u64::MAX } else { 0 };
         read_ahead(self.victims.first());
