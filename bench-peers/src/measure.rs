@@ -35,7 +35,7 @@ pub struct Work {
     #[command(flatten)]
     pub memory: Memory,
 
-    /// Memory for blocks that were read, in MiB [default: what each store takes by itself]
+    /// Memory for what was read, blocks and values, in MiB [default: what each store takes by itself]
     #[arg(long, value_name = "MIB")]
     pub cache_mib: Option<usize>,
 }

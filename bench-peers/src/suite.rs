@@ -15,12 +15,17 @@ use crate::trial::{Conditions, Run, Trial, row};
 type Entry = (&'static str, &'static str, &'static str);
 
 /// All of them.
-const TRIALS: [Entry; 20] = [
+const TRIALS: [Entry; 21] = [
     ("overwrite", "tamarack,rocksdb", "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024"),
     (
         "in-memory",
         "tamarack,rocksdb,leveldb,fjall,lmdb,badger",
         "fillrandom readrandom multireadrandom readseq --num 1000000 --ops 500000 --value-size 1024",
+    ),
+    (
+        "in-caches",
+        "tamarack,rocksdb,blobdb,fjall,lmdb",
+        "fillrandom readrandom readrandom --num 1000000 --ops 4000000 --value-size 1024 --cache-mib 2048",
     ),
     (
         "ycsb-1-thread",

@@ -20,9 +20,14 @@ pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, Strin
     options.create_if_missing(true);
     options.set_compression_type(DBCompressionType::None);
     if let Some(bytes) = setting.cache_bytes {
+        // One cache for both.
+        let cache = Cache::new_lru_cache(bytes);
         let mut blocks = BlockBasedOptions::default();
-        blocks.set_block_cache(&Cache::new_lru_cache(bytes));
+        blocks.set_block_cache(&cache);
         options.set_block_based_table_factory(&blocks);
+        if blobs {
+            options.set_blob_cache(&cache);
+        }
     }
     if blobs {
         options.set_enable_blob_files(true);

@@ -11,7 +11,9 @@ use super::Setting;
 pub fn open(path: &Path, setting: Setting) -> Result<Tamarack, String> {
     let mut options = Options::default();
     if let Some(bytes) = setting.cache_bytes {
-        options.block_cache_bytes = bytes;
+        // Most of it for values: those of the other stores are in their caches of blocks.
+        options.block_cache_bytes = bytes / 4;
+        options.row_cache_bytes = bytes - options.block_cache_bytes;
     }
     Db::open(path, options).map(Tamarack).map_err(|error| error.to_string())
 }

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvError, channel};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
@@ -226,7 +227,11 @@ impl<'a, S: Store> Bed<'a, S> {
             let writer = (workload == Workload::Readwhilewriting).then(|| {
                 let worker = self.worker(Workload::Overwrite, 0..u64::MAX, u64::MAX, &|_| ());
                 let done = &done;
-                scope.spawn(move || worker.write_until(done))
+                let (begun, has_begun) = channel();
+                let writer = scope.spawn(move || worker.write_until(begun, done));
+                // Nothing is sent: the sender is dropped by whoever has written, or failed to.
+                let _dropped: std::result::Result<(), RecvError> = has_begun.recv();
+                writer
             });
             let total = self.run_threads(workload, advance);
             done.store(true, Ordering::Relaxed);

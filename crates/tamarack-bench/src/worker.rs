@@ -2,6 +2,7 @@
 
 use std::ops::{Bound, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -142,12 +143,14 @@ impl<'a, S: Store> Worker<'a, S> {
         Ok(self.tally)
     }
 
-    /// Writes drawn keys until `done`.
-    pub fn write_until(mut self, done: &AtomicBool) -> Result<Tally, S::Error> {
+    /// Writes drawn keys until `done`, and drops `begun` as soon as it does.
+    pub fn write_until(mut self, begun: Sender<()>, done: &AtomicBool) -> Result<Tally, S::Error> {
+        let mut begun = Some(begun);
         while !done.load(Ordering::Relaxed) {
             let number = self.choose(0);
             self.put(number)?;
             self.tally.ops += 1;
+            drop(begun.take());
         }
         Ok(self.tally)
     }

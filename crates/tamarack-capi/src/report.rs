@@ -51,6 +51,9 @@ fn work(stats: &Stats) -> Value {
         "block_cache": {
             "hits": stats.block_cache.hits, "misses": stats.block_cache.misses, "bytes": stats.block_cache.bytes,
         },
+        "row_cache": {
+            "hits": stats.row_cache.hits, "misses": stats.row_cache.misses, "bytes": stats.row_cache.bytes,
+        },
     })
 }
 

@@ -48,6 +48,7 @@ const SETTINGS: &[(&str, Setter)] = &[
     ("table_bytes_max", |options, value| number(value).map(|number| options.table_bytes_max = number)),
     ("level_bytes_base", |options, value| number(value).map(|number| options.level_bytes_base = number)),
     ("block_cache_bytes", |options, value| number(value).map(|number| options.block_cache_bytes = number)),
+    ("row_cache_bytes", |options, value| number(value).map(|number| options.row_cache_bytes = number)),
     ("relocation_cache_bytes", |options, value| {
         number(value).map(|number| options.relocation_cache_bytes = number)
     }),
@@ -123,6 +124,7 @@ mod tests {
         ("table_bytes_max", "70000", "table_bytes_max: 70000"),
         ("level_bytes_base", "80000", "level_bytes_base: 80000"),
         ("block_cache_bytes", "90000", "block_cache_bytes: 90000"),
+        ("row_cache_bytes", "92000", "row_cache_bytes: 92000"),
         ("relocation_cache_bytes", "91000", "relocation_cache_bytes: 91000"),
         ("open_files_max", "64", "open_files_max: 64"),
         ("background_threads", "5", "background_threads: 5"),

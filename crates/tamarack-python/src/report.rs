@@ -92,6 +92,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> Report<'py> {
         ]
     );
     all.set_item("block_cache", fields!(py, stats.block_cache, [hits, misses, bytes]))?;
+    all.set_item("row_cache", fields!(py, stats.row_cache, [hits, misses, bytes]))?;
     all.set_item("running_collections", each(py, &stats.running_collections, running)?)?;
     all.set_item("readers", each(py, &stats.readers, reader)?)?;
     all.set_item("levels", each(py, &stats.levels, level)?)?;
@@ -227,6 +228,7 @@ pub fn options<'py>(py: Python<'py>, options: &Options) -> Report<'py> {
             table_bytes_max,
             level_bytes_base,
             block_cache_bytes,
+            row_cache_bytes,
             relocation_cache_bytes,
             open_files_max,
             background_threads,

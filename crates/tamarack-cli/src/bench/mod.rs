@@ -87,6 +87,10 @@ pub struct Bench {
     #[arg(long, value_name = "MIB")]
     block_cache_mib: Option<usize>,
 
+    /// Memory for values that are read again and again, in MiB
+    #[arg(long, value_name = "MIB")]
+    row_cache_mib: Option<usize>,
+
     /// Size of a memtable, in MiB
     #[arg(long, value_name = "MIB")]
     memtable_mib: Option<usize>,
@@ -227,6 +231,9 @@ impl Bench {
         let mut options = Options { memory_max, ..Options::default() };
         if let Some(mib) = self.block_cache_mib {
             options.block_cache_bytes = mib << 20;
+        }
+        if let Some(mib) = self.row_cache_mib {
+            options.row_cache_bytes = mib << 20;
         }
         if let Some(mib) = self.memtable_mib {
             options.memtable_bytes = mib << 20;

@@ -92,6 +92,7 @@ fn describe(options: &Options) -> String {
     let Options {
         memtable_bytes,
         block_cache_bytes,
+        row_cache_bytes,
         inline_value_max,
         max_space_amplification,
         gc,
@@ -99,10 +100,11 @@ fn describe(options: &Options) -> String {
         ..
     } = options;
     format!(
-        "memtable {}, block cache {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
+        "memtable {}, block cache {}, row cache {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
          per live byte, gc {gc:?}, at most {value_runs_max} runs of values",
         output::bytes(*memtable_bytes as u64),
         output::bytes(*block_cache_bytes as u64),
+        output::bytes(*row_cache_bytes as u64),
     )
 }
 

@@ -254,6 +254,9 @@ fn to_json(stats: &tamarack::Stats) -> Value {
         "block_cache": {
             "hits": stats.block_cache.hits, "misses": stats.block_cache.misses, "bytes": stats.block_cache.bytes,
         },
+        "row_cache": {
+            "hits": stats.row_cache.hits, "misses": stats.row_cache.misses, "bytes": stats.row_cache.bytes,
+        },
         "value_reads": stats.value_reads, "value_read_bytes": stats.value_read_bytes,
         "index_block_reads": stats.index_block_reads, "data_block_reads": stats.data_block_reads,
         "open_tables": stats.open_tables, "table_memory_bytes": stats.table_memory_bytes,

@@ -104,6 +104,7 @@ class DB:
         table_bytes_max: int | None = None,
         level_bytes_base: int | None = None,
         block_cache_bytes: int | None = None,
+        row_cache_bytes: int | None = None,
         relocation_cache_bytes: int | None = None,
         open_files_max: int | None = None,
         background_threads: int | None = None,

@@ -13,6 +13,11 @@ use super::sync::Arc;
 /// Bytes that an internal key adds to its user key.
 pub const TRAILER_BYTES: usize = 8;
 
+/// The hash of user keys in filters, in the hash indexes of blocks, and in the row cache.
+pub fn hash_user_key(user_key: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(user_key)
+}
+
 /// What an entry of the index says about its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]

@@ -14,15 +14,17 @@ const PARTS: u64 = 32;
 /// ... of which these are for memtables, all together,
 const MEMTABLES: u64 = 8;
 /// for blocks of tables,
-const BLOCKS: u64 = 8;
+const BLOCKS: u64 = 6;
+/// for rows,
+const ROWS: u64 = 3;
 /// for filters,
-const FILTERS: u64 = 4;
+const FILTERS: u64 = 3;
 /// for relocation tables,
 const RELOCATIONS: u64 = 2;
 /// for what scans read ahead,
 const SCANS: u64 = 4;
 /// and for background jobs.
-const JOBS: u64 = PARTS - MEMTABLES - BLOCKS - FILTERS - RELOCATIONS - SCANS;
+const JOBS: u64 = PARTS - MEMTABLES - BLOCKS - ROWS - FILTERS - RELOCATIONS - SCANS;
 
 /// A budget is so many times what is read at a time of a table: a scan or a job may walk over some twenty, and ten of them are
 /// to take a fifth of it.
@@ -79,6 +81,7 @@ impl Memory {
         };
         lower(&mut options.memtable_bytes, share(MEMTABLES) / options.memtables_max as u64);
         lower(&mut options.block_cache_bytes, share(BLOCKS));
+        lower(&mut options.row_cache_bytes, share(ROWS));
         lower(&mut options.relocation_cache_bytes, share(RELOCATIONS));
         let job_bytes = share(JOBS) / options.background_threads as u64;
         // The other half is for a table's filter and references while it is written, and for what is read.
@@ -172,7 +175,7 @@ mod tests {
         let job =
             (memory.batch_bytes + options.table_bytes_max).max(memory.portion_bytes + memory.sorted_bytes);
         (options.memtables_max * options.memtable_bytes) as u64
-            + (options.block_cache_bytes + options.relocation_cache_bytes) as u64
+            + (options.block_cache_bytes + options.row_cache_bytes + options.relocation_cache_bytes) as u64
             + memory.filters.take(0).map_or(0, |taken| taken.from.left.load(Ordering::Relaxed))
             + memory.scans.take(0).map_or(0, |taken| taken.from.left.load(Ordering::Relaxed))
             + options.background_threads as u64 * job
@@ -196,6 +199,7 @@ mod tests {
         for (with, without) in [
             (options.memtable_bytes, unchanged.memtable_bytes),
             (options.block_cache_bytes, unchanged.block_cache_bytes),
+            (options.row_cache_bytes, unchanged.row_cache_bytes),
             (options.relocation_cache_bytes, unchanged.relocation_cache_bytes),
         ] {
             assert_eq!(with, without);

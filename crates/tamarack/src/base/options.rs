@@ -54,7 +54,7 @@ pub struct Options {
     pub paranoid_checks: bool,
     /// The order of keys. Its name is stored; opening with another name fails. Default: [`Bytewise`].
     pub comparator: Arc<dyn Comparator>,
-    /// Bytes of memory for all that the engine holds: memtables, blocks, filters, relocation tables, what scans read ahead,
+    /// Bytes of memory for all that the engine holds: memtables, blocks, rows, filters, relocation tables, what scans read ahead,
     /// what background jobs work on; at least 16 MiB, and 8 MiB for each of
     /// [`background_threads`](Self::background_threads). Each has a share of it, to which the options below are lowered that
     /// ask for more; tables whose filter does not fit are searched without
@@ -120,6 +120,11 @@ pub struct Options {
     pub level_bytes_base: u64,
     /// Bytes of index blocks cached. Default: 64 MiB.
     pub block_cache_bytes: usize,
+    /// Bytes for values that are read again and again: a get that finds one there looks into no table and makes no system call.
+    /// Kept are values of up to 64 KiB, and up to a sixty-fourth of it, whose key is asked for a second time before long. The
+    /// kernel's cache has whole pages instead, so that few of the values on them may be wanted. 0 keeps none; nor is any
+    /// kept if keys that differ may be equal in the order of [`comparator`](Self::comparator). Default: 64 MiB.
+    pub row_cache_bytes: usize,
     /// Bytes of relocation tables kept in memory, at least 4 KiB: eight for each record that garbage collection has moved
     /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while
     /// all would take more, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
@@ -159,6 +164,7 @@ impl Default for Options {
             table_bytes_max: 32 << 20,
             level_bytes_base: 256 << 20,
             block_cache_bytes: 64 << 20,
+            row_cache_bytes: 64 << 20,
             relocation_cache_bytes: 64 << 20,
             open_files_max: 1000,
             background_threads: 2,

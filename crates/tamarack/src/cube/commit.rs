@@ -229,6 +229,8 @@ impl Cube {
         for (index, entry) in entries.enumerate() {
             let sequence = Sequence(grant.first_sequence.0 + index as u64);
             let key = entry.operation.key();
+            // I-15: before the operation is published.
+            self.rows.mark(key, sequence);
             if segment.is_mapped() {
                 // Memory answers while the value is copied.
                 grant.memtable.prefetch(key);

@@ -2,7 +2,7 @@
 //!
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
-//! reader holds, `read` looks keys up, `visible`, `entries`, `window`
+//! reader holds, `read` looks keys up, `rows` keeps what is read again, `visible`, `entries`, `window`
 //! and `iter` walk, `reading` brings values, `readers` lists who holds what. Background: `maintain` seals segments, flushes
 //! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies; `repair` saves what is left of a damaged cube;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
@@ -27,6 +27,7 @@ pub mod readers;
 mod reading;
 pub mod repair;
 mod replay;
+mod rows;
 pub mod snapshot;
 mod space;
 mod spare;
@@ -65,6 +66,7 @@ use order::CommitOrder;
 use publish::Publisher;
 use reach::Reach;
 use readers::Readers;
+use rows::Rows;
 use snapshot::Snapshots;
 use space::Hidden;
 use spare::Spare;
@@ -94,6 +96,7 @@ pub struct Cube {
     snapshots: Arc<Snapshots>,
     readers: Arc<Readers>,
     reach: Reach,
+    rows: Rows,
     maintenance: Maintenance,
     collector: Collector,
     hidden: Hidden,

@@ -10,6 +10,7 @@ use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::reach::Reach;
 use super::replay::{Refilled, Replay};
+use super::rows::Rows;
 use super::snapshot::Snapshots;
 use super::space::Hidden;
 use super::spare::Spare;
@@ -168,6 +169,7 @@ impl Cube {
             removal: Removal::default(),
             snapshots: Arc::new(Snapshots::default()),
             reach: Reach::default(),
+            rows: Rows::new(options.row_cache_bytes as u64, &keys),
             readers: Arc::default(),
             workers: shared.workers,
             blocks: shared.blocks,

@@ -7,6 +7,7 @@ use super::Cube;
 use super::iter::CubeIter;
 use super::readers::ReaderKind;
 use super::reading::Look;
+use super::rows::Missing;
 use super::snapshot::HeldSequence;
 use super::state::ReadState;
 use super::visible::VisibleCursor;
@@ -32,8 +33,15 @@ pub struct ReadSettings {
     pub sequence: Option<Sequence>,
     /// Check the checksums of values.
     pub verify: bool,
-    /// Keep index blocks in the cache.
+    /// Keep index blocks in the cache, and values that are read again.
     pub fill_cache: bool,
+}
+
+impl ReadSettings {
+    /// Whether what is read, which is checked then, may be given to others.
+    fn keeps_rows(self) -> bool {
+        self.verify && self.fill_cache
+    }
 }
 
 /// What the index says of a key.
@@ -54,6 +62,15 @@ struct WantedValues {
     values: Vec<Wanted>,
 }
 
+/// What is known of many keys so far, in their order.
+#[derive(Default)]
+struct Answers {
+    /// Their values, or nothing yet.
+    results: Vec<Result<Option<Vec<u8>>>>,
+    /// Those that had no row.
+    missing: Vec<Option<Missing>>,
+}
+
 /// Of so many keys or more at once ...
 const KEYS_APART_MIN: usize = 32;
 /// ... this part comes first: its reads take the device about as long as looking up the others.
@@ -65,16 +82,21 @@ impl Cube {
     /// # Errors
     /// `Io`, `Corruption`.
     pub fn get(&self, key: &[u8], settings: ReadSettings, value: &mut Vec<u8>) -> Result<bool> {
+        let moment = settings.sequence.unwrap_or_else(|| self.publisher.visible());
+        let Err(missing) = self.rows.get(key, moment, value) else { return Ok(true) };
         let (state, sequence) = self.moment(settings);
         match self.find(&state, key, sequence, settings.fill_cache, value)? {
-            Found::Absent => Ok(false),
-            Found::Inline => Ok(true),
+            Found::Absent => return Ok(false),
+            Found::Inline => {}
             Found::Pointer(pointer) => {
                 let pointer = self.present_place(&state.version, pointer)?;
                 self.reader.read(pointer, key, settings.verify, value)?;
-                Ok(true)
             }
         }
+        if settings.keeps_rows() {
+            self.rows.keep(missing, key, value, sequence);
+        }
+        Ok(true)
     }
 
     /// Whether `key` has a value; reads nothing of the log.
@@ -92,10 +114,10 @@ impl Cube {
     pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
         let (state, sequence) = self.moment(settings);
         let state = Guard::into_inner(state);
-        let mut results: Vec<Result<Option<Vec<u8>>>> = Vec::with_capacity(keys.len());
+        let mut answers = Answers::default();
         let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
         let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
-        self.find_each(&state, &keys[..first], sequence, settings.fill_cache, &mut wanted, &mut results);
+        self.find_each(&state, &keys[..first], sequence, settings.fill_cache, &mut wanted, &mut answers);
         // Those that lie together may do so with others.
         if lie_apart(&wanted.values) {
             let WantedValues { keys, values } = std::mem::take(&mut wanted);
@@ -103,7 +125,7 @@ impl Cube {
             look = if reading.was_here() { Look::Here } else { Look::There };
             readings.push(reading);
         }
-        self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut results);
+        self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut answers);
         if !wanted.values.is_empty() {
             let WantedValues { keys, values } = wanted;
             readings.push(self.read_values(Arc::new(keys), values, settings.verify, Vec::new(), look));
@@ -112,14 +134,22 @@ impl Cube {
             for FetchedValue { place, pointer, stored } in found {
                 let mut value = Vec::with_capacity(stored.range.len());
                 let unpacked = self.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
-                results[place] = unpacked.map(|()| Some(value));
+                answers.results[place] = unpacked.map(|()| Some(value));
             }
-            failed.into_iter().for_each(|(place, error)| results[place] = Err(error));
+            failed.into_iter().for_each(|(place, error)| answers.results[place] = Err(error));
+        }
+        let Answers { results, missing } = answers;
+        if settings.keeps_rows() {
+            for ((key, missing), result) in keys.iter().zip(missing).zip(&results) {
+                if let (Some(missing), Ok(Some(value))) = (missing, result) {
+                    self.rows.keep(missing, key, value, sequence);
+                }
+            }
         }
         results
     }
 
-    /// Looks `keys` up, and adds to `results` what that gives. Values in the log are left to be read: they are added to `wanted`.
+    /// Looks `keys` up, and adds to `answers` what that gives. Values in the log are left to be read: they are added to `wanted`.
     fn find_each(
         &self,
         state: &ReadState,
@@ -127,10 +157,15 @@ impl Cube {
         sequence: Sequence,
         fill_cache: bool,
         wanted: &mut WantedValues,
-        results: &mut Vec<Result<Option<Vec<u8>>>>,
+        answers: &mut Answers,
     ) {
         for key in keys {
             let mut value = Vec::new();
+            let Err(missing) = self.rows.get(key, sequence, &mut value) else {
+                answers.results.push(Ok(Some(value)));
+                answers.missing.push(None);
+                continue;
+            };
             let found = self.find(state, key, sequence, fill_cache, &mut value);
             let result = found.and_then(|found| match found {
                 Found::Absent => Ok(None),
@@ -140,14 +175,15 @@ impl Cube {
                     let start = wanted.keys.len();
                     wanted.keys.extend_from_slice(key);
                     wanted.values.push(Wanted {
-                        place: results.len(),
+                        place: answers.results.len(),
                         pointer,
                         key: start..wanted.keys.len(),
                     });
                     Ok(None)
                 }
             });
-            results.push(result);
+            answers.results.push(result);
+            answers.missing.push(Some(missing));
         }
     }
 

@@ -52,12 +52,12 @@ impl SegmentStats {
     }
 }
 
-/// Use of the block cache.
+/// Use of a cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Blocks found in it.
+    /// What was found in it.
     pub hits: u64,
-    /// Blocks not found in it.
+    /// What was not found in it.
     pub misses: u64,
     /// Bytes in it.
     pub bytes: u64,
@@ -171,6 +171,8 @@ pub struct Stats {
     pub write_amplification: f64,
     /// The block cache, which databases of one process may share.
     pub block_cache: CacheStats,
+    /// The row cache: gets that it served and those that it did not.
+    pub row_cache: CacheStats,
     /// Reads from the log.
     pub value_reads: u64,
     /// Bytes of those reads.
@@ -338,6 +340,8 @@ impl Cube {
         }
         let cache = self.blocks.stats();
         stats.block_cache = CacheStats { hits: cache.hits, misses: cache.misses, bytes: cache.bytes };
+        let rows = self.rows.stats();
+        stats.row_cache = CacheStats { hits: rows.hits, misses: rows.misses, bytes: rows.bytes };
         stats.index_block_reads = cache.index_block_reads;
         stats.data_block_reads = cache.data_block_reads;
         stats.value_reads = self.reader.counters().reads.load(Ordering::Relaxed);

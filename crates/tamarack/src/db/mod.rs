@@ -88,7 +88,8 @@ pub struct ReadOptions {
     /// Check the checksum of every value read. The record's header, key and length are checked in any case.
     /// Default: true.
     pub verify_checksums: bool,
-    /// Keep the index blocks that were read in the cache. Default: true.
+    /// Keep the index blocks that were read in the cache, and values that are read again, if they were checked, in the row
+    /// cache. Default: true.
     pub fill_cache: bool,
 }
 

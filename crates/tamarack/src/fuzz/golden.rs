@@ -38,6 +38,7 @@ pub fn options(codec: Codec) -> Options {
         block_codec: codec,
         background_threads: 1,
         block_cache_bytes: 16 << 10,
+        row_cache_bytes: 16 << 10,
         relocation_cache_bytes: 4 << 10,
         open_files_max: 16,
         ..Options::default()

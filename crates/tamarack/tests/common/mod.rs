@@ -83,6 +83,7 @@ pub fn tiny() -> Options {
         memtable_bytes: 4 << 10,
         segment_bytes_max: 4 << 10,
         recovery_log_max: 64 << 10,
+        row_cache_bytes: 4 << 10,
         table_bytes_max: 4 << 10,
         level_bytes_base: 4 << 10,
         block_bytes: 512,

@@ -198,6 +198,7 @@ fn busy(random: &mut Random) -> Options {
         memtable_bytes: random.pick(&[4 << 10, 16 << 10]),
         inline_value_max: random.pick(&[0, 40]),
         block_cache_bytes: random.pick(&[0, 1 << 20]),
+        row_cache_bytes: random.pick(&[0, 16 << 10]),
         open_files_max: random.pick(&[16, 1000]),
         ..tiny()
     }

@@ -31,6 +31,7 @@ mod model;
 mod promises;
 mod readers;
 mod recycle;
+mod rows;
 mod scans;
 mod sort;
 mod sort_times;

@@ -73,4 +73,44 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("engine", "a_failed_read_is_an_error_and_not_an_absent_key"),
     },
+    Bug {
+        name: "row-served-behind-a-write",
+        what: "A row is served although its key was written since.",
+        edits: &[Edit {
+            file: "cube/rows.rs",
+            find: "self.last_write(hash) <= as_of => {",
+            put: "(BUG || self.last_write(hash) <= as_of) => {",
+        }],
+        caught_by: ("loom", "loom_no_row_is_served_behind_a_write_of_its_key"),
+    },
+    Bug {
+        name: "row-of-a-later-moment",
+        what: "A row is served to readers of earlier moments.",
+        edits: &[Edit {
+            file: "cube/rows.rs",
+            find: "if as_of <= moment",
+            put: "if (BUG || as_of <= moment)",
+        }],
+        caught_by: ("lib", "cube::rows::tests::rows_say_what_a_model_says"),
+    },
+    Bug {
+        name: "write-without-a-mark",
+        what: "Writes do not tell the row cache.",
+        edits: &[Edit {
+            file: "cube/commit.rs",
+            find: "            self.rows.mark(key, sequence);",
+            put: "            if !BUG {\n                self.rows.mark(key, sequence);\n            }",
+        }],
+        caught_by: ("engine", "a_row_never_hides_a_write_nor_shows_one_to_an_older_snapshot"),
+    },
+    Bug {
+        name: "row-of-an-unchecked-value",
+        what: "Values whose checksum was not looked at are given to readers who ask for that.",
+        edits: &[Edit {
+            file: "cube/read.rs",
+            find: "        self.verify && self.fill_cache",
+            put: "        (BUG || self.verify) && self.fill_cache",
+        }],
+        caught_by: ("engine", "what_was_not_checked_is_not_kept"),
+    },
 ];

@@ -104,6 +104,11 @@ pub fn spin_hint() {}
 /// Nothing: what lies behind it are atomics that loom does not know. It would not try other orders of them.
 pub fn interleave() {}
 
+/// So many zeros.
+pub fn zeros<T: Default>(len: usize) -> Box<[T]> {
+    std::iter::repeat_with(T::default).take(len).collect()
+}
+
 /// Enough for others to come, or not.
 pub const YIELDS_MAX: u32 = 1;
 

@@ -16,6 +16,11 @@ pub fn interleave() {
     AtomicBool::new(false).load(Ordering::SeqCst);
 }
 
+/// So many zeros.
+pub fn zeros<T: Default>(len: usize) -> Box<[T]> {
+    std::iter::repeat_with(T::default).take(len).collect()
+}
+
 /// Enough for others to come, or not.
 pub const YIELDS_MAX: u32 = 2;
 

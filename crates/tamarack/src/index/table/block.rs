@@ -475,10 +475,10 @@ impl BlockPosition {
 #[cfg(test)]
 mod tests {
     use super::super::block_builder::BlockBuilder;
-    use super::super::hash_user_key;
     use super::*;
     use crate::base::comparator::Bytewise;
     use crate::base::ids::Sequence;
+    use crate::base::keys::hash_user_key;
     use crate::base::keys::{EntryKind, trailer};
     use crate::base::sync::Arc;
     use proptest::prelude::*;

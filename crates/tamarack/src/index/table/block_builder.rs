@@ -144,7 +144,7 @@ mod tests {
         let mut block = BlockBuilder::new(4);
         for number in 0..100_u32 {
             let key = format!("{number:08}").into_bytes();
-            block.add(&key, u64::from(number) << 8, b"payload", Some(super::super::hash_user_key(&key)));
+            block.add(&key, u64::from(number) << 8, b"payload", Some(crate::base::keys::hash_user_key(&key)));
         }
         let predicted = block.raw_bytes();
         assert_eq!(block.finish().len(), predicted);

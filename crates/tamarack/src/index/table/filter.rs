@@ -100,8 +100,8 @@ fn bits_of(hash: u64, probes: u32) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash_user_key;
     use super::*;
+    use crate::base::keys::hash_user_key;
 
     fn hash(number: u32) -> u64 {
         hash_user_key(format!("user{number:08}").as_bytes())

@@ -89,8 +89,3 @@ impl TableOptions {
         self.order.comparator().equal_means_identical()
     }
 }
-
-/// The hash of user keys in filters and in the hash indexes of blocks.
-fn hash_user_key(user_key: &[u8]) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(user_key)
-}

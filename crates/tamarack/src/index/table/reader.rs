@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
+use super::TableOptions;
 use super::block::{Block, Target};
 use super::cursor::TableCursor;
 use super::filter::Filter;
@@ -15,9 +16,9 @@ use super::lookups::Lookups;
 use super::references::ReferenceReader;
 use super::source::{BlockSource, ReadAhead};
 use super::verify::{self, VerifyReport};
-use super::{TableOptions, hash_user_key};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{Sequence, TableId};
+use crate::base::keys::hash_user_key;
 use crate::base::keys::{self, EntryKind, KeyOrder};
 use crate::base::memory::{Allotment, Taken};
 use crate::base::pointer::ValuePointer;

@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use super::block::{Block, BlockPosition, Target};
 use super::filter::Filter;
 use super::format::{BlockHandle, Damage, Decoded, IndexEntry};
-use super::hash_user_key;
 use super::reader::TableReader;
 use super::references::ReferenceCollector;
 use super::source::ReadAhead;
 use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
+use crate::base::keys::hash_user_key;
 use crate::base::keys::{EntryKind, trailer_kind, trailer_sequence};
 
 /// What a check of a whole table has read.

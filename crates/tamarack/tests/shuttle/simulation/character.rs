@@ -134,6 +134,7 @@ fn options(random: &mut Random) -> Options {
         block_codec: random.pick(&[Codec::None, Codec::Lz4]),
         value_codec: random.pick(&[Codec::None, Codec::None, Codec::Zstd]),
         block_cache_bytes: random.pick(&[0, 64 << 10]),
+        row_cache_bytes: random.pick(&[0, 2 << 10]),
         relocation_cache_bytes: random.pick(&[4 << 10, 1 << 20]),
         paranoid_checks: random.one_in(5),
         ..tiny()

@@ -1,0 +1,327 @@
+//! The row cache: values that are read again and again, in memory, found by a probe of their key instead of a search of
+//! memtables and tables and a read of the log.
+//!
+//! # What a row says, and when it holds
+//!
+//! A *row* has a key, a value, and a sequence number, `as_of`: whoever read the key at that moment found that value. Nothing
+//! removes rows when their keys are written. Instead each write leaves its own sequence number, its *mark*, in the bucket of its key
+//! before it is published. A reader first takes the moment that it reads at, and may then have a row with
+//!
+//! - `as_of` at or before that moment, and
+//! - a bucket whose mark is at or before `as_of`.
+//!
+//! For every write up to the reader's moment was published when the reader took it, so its mark is there and seen; as no mark is behind
+//! `as_of`, no version of the key lies between `as_of` and that moment, and what was the newest then is the newest still (I-15).
+//! Flushes, compactions and collections change where versions are, not which there are, so they have nothing to tell;
+//! readers of snapshots are served by the same rule, and so are the many keys of one moment.
+//!
+//! A mark covers every key of its bucket, so a write may make rows useless of which it is not; there are a few buckets for each row that
+//! fits, so that these are few. A useless row is replaced when its key is read again.
+//!
+//! # Which values become rows
+//!
+//! Those whose key was asked for a short while before: a small table remembers what was asked for and not there, so that
+//! reading everything once, or at random, displaces nothing and costs little. Beyond that the cache decides.
+//!
+//! Keys that are equal may differ in their bytes in some orders; a write of one spelling would leave its mark in another's bucket. Such cubes
+//! have no rows.
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+use crate::base::cache::{Cache, Weighter};
+use crate::base::ids::Sequence;
+use crate::base::keys::{KeyOrder, hash_user_key};
+use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
+
+/// Bytes of a typical row, from which the cache guesses how many it will hold.
+const TYPICAL_ROW_BYTES: u64 = 1 << 10;
+/// For each row that it holds there are so many buckets of marks, and as many keys are remembered.
+const BUCKETS_PER_ROW: u64 = 4;
+/// Under shuttle and loom an atomic is costly to make.
+const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 40 };
+/// A larger value is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
+const VALUE_BYTES_MAX: u64 = 64 << 10;
+/// Nor is one that takes more than this part of the cache.
+const PART_OF_CACHE_MAX: u64 = 64;
+/// What a row takes beside key and value, in the cache and in front of them.
+const ROW_OVERHEAD_BYTES: u64 = 96;
+/// In front of key and value: `as_of`, and the length of the key.
+const ROW_HEADER_BYTES: usize = 10;
+
+/// The rows of one cube.
+#[derive(Debug)]
+pub struct Rows {
+    /// By the hash of the key. The same hash of another key is found out, and counts as a miss.
+    rows: Cache<u64, Row, RowWeight>,
+    /// For each bucket the last write to one of its keys.
+    marks: Box<[AtomicU64]>,
+    /// For each bucket a part of the hash of the last key that was asked for, and not there.
+    asked: Box<[AtomicU32]>,
+    value_bytes_max: usize,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// A key and its value as of a moment, in one piece of memory.
+#[derive(Debug, Clone)]
+struct Row(Arc<[u8]>);
+
+impl Row {
+    fn new(key: &[u8], value: &[u8], as_of: Sequence) -> Self {
+        let mut bytes = Vec::with_capacity(ROW_HEADER_BYTES + key.len() + value.len());
+        bytes.extend_from_slice(&as_of.0.to_le_bytes());
+        bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(key);
+        bytes.extend_from_slice(value);
+        Self(bytes.into())
+    }
+
+    /// `as_of` and the value, if this is a row of `key`.
+    fn of(&self, key: &[u8]) -> Option<(Sequence, &[u8])> {
+        let (as_of, rest) = self.0.split_first_chunk()?;
+        let (key_len, rest) = rest.split_first_chunk()?;
+        let value = rest.strip_prefix(key)?;
+        (usize::from(u16::from_le_bytes(*key_len)) == key.len())
+            .then(|| (Sequence(u64::from_le_bytes(*as_of)), value))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct RowWeight;
+
+impl Weighter<u64, Row> for RowWeight {
+    fn weight(&self, _hash: &u64, row: &Row) -> u64 {
+        row.0.len() as u64 + ROW_OVERHEAD_BYTES
+    }
+}
+
+/// A key that has no row that may be served, for [`keep`](Rows::keep).
+#[derive(Debug, Clone, Copy)]
+pub struct Missing {
+    hash: u64,
+    /// It has one that does not hold any more.
+    is_outdated: bool,
+}
+
+/// What a row cache has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowStats {
+    /// Reads that were served.
+    pub hits: u64,
+    /// Reads that were not.
+    pub misses: u64,
+    /// Bytes of memory of rows.
+    pub bytes: u64,
+}
+
+impl Rows {
+    /// Rows of keys in `order` that take about `bytes` of memory, all told; none with 0.
+    pub fn new(bytes: u64, order: &KeyOrder) -> Self {
+        let bytes = if order.comparator().equal_means_identical() { bytes } else { 0 };
+        let rows = bytes.div_ceil(TYPICAL_ROW_BYTES);
+        let buckets = rows.saturating_mul(BUCKETS_PER_ROW).min(BUCKETS_MAX);
+        let buckets = if buckets > 0 { buckets.next_power_of_two() } else { 0 };
+        let bookkeeping = buckets * (size_of::<AtomicU64>() + size_of::<AtomicU32>()) as u64;
+        let buckets = usize::try_from(buckets).expect("a part of what fits into memory");
+        Self {
+            rows: Cache::with_weighter(rows.max(1) as usize, bytes.saturating_sub(bookkeeping), RowWeight),
+            marks: zeros(buckets),
+            asked: zeros(buckets),
+            value_bytes_max: VALUE_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that `key` is written by operation `sequence`, which is not published yet.
+    #[inline]
+    pub fn mark(&self, key: &[u8], sequence: Sequence) {
+        if self.are_off() {
+            return;
+        }
+        // Whoever sees the operation has acquired what its writer did before it was published, this included.
+        self.marks[self.bucket(hash_user_key(key))].fetch_max(sequence.0, Ordering::Relaxed);
+    }
+
+    /// Replaces `value` by that of `key` at `moment`, if there is a row that says so. `moment` was taken before.
+    pub fn get(&self, key: &[u8], moment: Sequence, value: &mut Vec<u8>) -> Result<(), Missing> {
+        if self.are_off() {
+            return Err(Missing { hash: 0, is_outdated: false });
+        }
+        let hash = hash_user_key(key);
+        let row = self.rows.get(&hash);
+        let known = row.as_ref().and_then(|row| row.of(key));
+        match known {
+            Some((as_of, bytes)) if as_of <= moment && self.last_write(hash) <= as_of => {
+                value.clear();
+                value.extend_from_slice(bytes);
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                Err(Missing { hash, is_outdated: known.is_some() })
+            }
+        }
+    }
+
+    /// Has a row say that the newest version of `key`, which was found missing, had `value` at the moment `as_of`, if that is
+    /// worth it.
+    pub fn keep(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) {
+        let Missing { hash, is_outdated } = missing;
+        if !self.are_off()
+            && value.len() <= self.value_bytes_max
+            && (is_outdated || self.was_asked_for(hash))
+            && self.last_write(hash) <= as_of
+        {
+            self.rows.insert(hash, Row::new(key, value, as_of));
+        }
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> RowStats {
+        RowStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            bytes: self.rows.weight(),
+        }
+    }
+
+    fn are_off(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Whether a key of this hash was asked for a while ago; it was now.
+    fn was_asked_for(&self, hash: u64) -> bool {
+        let (last, this) = (&self.asked[self.bucket(hash)], (hash >> 32) as u32 | 1);
+        let was_it = last.load(Ordering::Relaxed) == this;
+        if !was_it {
+            last.store(this, Ordering::Relaxed);
+        }
+        was_it
+    }
+
+    fn last_write(&self, hash: u64) -> Sequence {
+        Sequence(self.marks[self.bucket(hash)].load(Ordering::Relaxed))
+    }
+
+    fn bucket(&self, hash: u64) -> usize {
+        hash as usize & (self.marks.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::base::comparator::{Bytewise, Comparator};
+
+    fn bytewise() -> KeyOrder {
+        KeyOrder::new(Arc::new(Bytewise))
+    }
+
+    /// Reads `key` at `moment`, and gives `value` to be kept if there is none.
+    fn read(rows: &Rows, key: &[u8], moment: u64, value: &[u8]) -> Option<Vec<u8>> {
+        let mut found = vec![9; 3];
+        match rows.get(key, Sequence(moment), &mut found) {
+            Ok(()) => Some(found),
+            Err(missing) => {
+                rows.keep(missing, key, value, Sequence(moment));
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_asked_for_again_is_kept() {
+        let rows = Rows::new(1 << 20, &bytewise());
+        assert_eq!(read(&rows, b"key", 7, b"value"), None);
+        assert_eq!(read(&rows, b"key", 7, b"value"), None, "one read is not enough");
+        assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]));
+        assert_eq!(read(&rows, b"other", 7, b""), None);
+        let stats = rows.stats();
+        assert_eq!((stats.hits, stats.misses), (1, 3));
+        assert_eq!(stats.bytes, (ROW_HEADER_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES);
+    }
+
+    #[test]
+    fn a_row_is_served_to_no_earlier_moment_and_to_none_behind_a_write() {
+        let rows = Rows::new(1 << 20, &bytewise());
+        (0..2).for_each(|_| drop(read(&rows, b"key", 7, b"old")));
+        assert_eq!(rows.get(b"key", Sequence(6), &mut Vec::new()).ok(), None, "it may be newer");
+        assert_eq!(rows.get(b"key", Sequence(9), &mut Vec::new()).ok(), Some(()));
+        rows.mark(b"key", Sequence(10));
+        assert_eq!(rows.get(b"key", Sequence(10), &mut Vec::new()).ok(), None, "it is outdated");
+        assert_eq!(read(&rows, b"key", 9, b"old"), None, "a write is under way");
+        assert_eq!(read(&rows, b"key", 10, b"new"), None);
+        assert_eq!(read(&rows, b"key", 11, b"").as_deref(), Some(&b"new"[..]), "it is replaced at once");
+    }
+
+    #[test]
+    fn what_is_large_is_not_kept_nor_more_than_fits() {
+        let rows = Rows::new(1 << 20, &bytewise());
+        let large = vec![1; rows.value_bytes_max + 1];
+        for _ in 0..3 {
+            assert_eq!(read(&rows, b"large", 1, &large), None);
+        }
+        for number in 0..4000_u32 {
+            (0..2).for_each(|_| drop(read(&rows, &number.to_le_bytes(), 1, &[2; 1000])));
+        }
+        let bytes = rows.stats().bytes;
+        assert!((1 << 19..1 << 20).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn without_memory_or_where_keys_have_other_spellings_there_are_none() {
+        #[derive(Debug)]
+        struct Folded;
+        impl Comparator for Folded {
+            fn name(&self) -> &str {
+                "folded"
+            }
+            fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+                left.to_ascii_lowercase().cmp(&right.to_ascii_lowercase())
+            }
+        }
+        for rows in [Rows::new(0, &bytewise()), Rows::new(1 << 20, &KeyOrder::new(Arc::new(Folded)))] {
+            for _ in 0..4 {
+                rows.mark(b"key", Sequence(1));
+                assert_eq!(read(&rows, b"key", 1, b"value"), None);
+            }
+            assert_eq!(rows.stats(), RowStats::default());
+        }
+    }
+
+    proptest! {
+        /// Few keys, so that they share buckets, and reads at moments of the past and the present.
+        #[test]
+        fn rows_say_what_a_model_says(
+            steps in proptest::collection::vec((0_u8..30, 0_u8..3, 0_u64..6), 1..400),
+        ) {
+            let rows = Rows::new(6 << 10, &bytewise());
+            let mut versions: BTreeMap<(u8, std::cmp::Reverse<u64>), Vec<u8>> = BTreeMap::new();
+            let mut now = 0;
+            for (key, action, back) in steps {
+                if action == 0 {
+                    now += 1;
+                    rows.mark(&[key], Sequence(now));
+                    versions.insert((key, std::cmp::Reverse(now)), now.to_le_bytes().to_vec());
+                    continue;
+                }
+                let moment = if action == 1 { now } else { now.saturating_sub(back) };
+                let newest = versions.range((key, std::cmp::Reverse(moment))..).next();
+                let expected = newest.filter(|((found, _), _)| *found == key).map(|(_, value)| value);
+                let mut value = Vec::new();
+                match (rows.get(&[key], Sequence(moment), &mut value), expected) {
+                    (Ok(()), expected) => prop_assert_eq!(Some(&value), expected),
+                    (Err(missing), Some(value)) => rows.keep(missing, &[key], value, Sequence(moment)),
+                    (Err(_), None) => {}
+                }
+            }
+        }
+    }
+}

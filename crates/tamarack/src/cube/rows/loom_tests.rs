@@ -1,0 +1,36 @@
+//! A row beside a write of its key, under loom.
+
+use loom::thread;
+
+use super::*;
+use crate::base::comparator::Bytewise;
+use crate::base::sync::explore;
+use crate::cube::publish::{Publisher, Ticket};
+
+const KEY: &[u8] = b"key";
+
+/// I-15: whoever reads at a moment behind a write is not served what was there before it.
+#[test]
+fn loom_no_row_is_served_behind_a_write_of_its_key() {
+    let seen = explore("a row, a write of its key, and a reader", 3, || {
+        let rows = Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise))));
+        for _ in 0..2 {
+            let missing = rows.get(KEY, Sequence(0), &mut Vec::new()).expect_err("it is not there yet");
+            rows.keep(missing, KEY, b"old", Sequence(0));
+        }
+        let publisher = Publisher::new(Sequence(0));
+        let writer = {
+            let (rows, publisher) = (Arc::clone(&rows), Arc::clone(&publisher));
+            thread::spawn(move || {
+                rows.mark(KEY, Sequence(1));
+                publisher.publish(Ticket(1), Sequence(1)).expect("no failure");
+            })
+        };
+        let moment = publisher.visible();
+        let is_served = rows.get(KEY, moment, &mut Vec::new()).is_ok();
+        assert!(!is_served || moment == Sequence(0), "I-15: {moment:?}");
+        writer.join().expect("no panic");
+        (moment.0, is_served)
+    });
+    assert_eq!(seen, [(0, false), (0, true), (1, false)]);
+}
