@@ -36,7 +36,7 @@ use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
-/// For each row that it holds there are so many buckets of marks, and as many keys are remembered.
+/// For each row that it holds there are so many buckets of marks, and one key that was asked for is remembered.
 const BUCKETS_PER_ROW: u64 = 4;
 /// Under shuttle and loom an atomic is costly to make.
 const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 40 };
@@ -56,7 +56,7 @@ pub struct Rows {
     rows: Cache<u64, Row, RowWeight>,
     /// For each bucket the last write to one of its keys.
     marks: Box<[AtomicU64]>,
-    /// For each bucket a part of the hash of the last key that was asked for, and not there.
+    /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
     asked: Box<[AtomicU32]>,
     value_bytes_max: usize,
     hits: AtomicU64,
@@ -122,12 +122,13 @@ impl Rows {
         let rows = bytes.div_ceil(TYPICAL_ROW_BYTES);
         let buckets = rows.saturating_mul(BUCKETS_PER_ROW).min(BUCKETS_MAX);
         let buckets = if buckets > 0 { buckets.next_power_of_two() } else { 0 };
-        let bookkeeping = buckets * (size_of::<AtomicU64>() + size_of::<AtomicU32>()) as u64;
-        let buckets = usize::try_from(buckets).expect("a part of what fits into memory");
+        let asked = buckets.div_ceil(BUCKETS_PER_ROW);
+        let bookkeeping = buckets * size_of::<AtomicU64>() as u64 + asked * size_of::<AtomicU32>() as u64;
+        let fits = |count: u64| usize::try_from(count).expect("a part of what fits into memory");
         Self {
             rows: Cache::with_weighter(rows.max(1) as usize, bytes.saturating_sub(bookkeeping), RowWeight),
-            marks: zeros(buckets),
-            asked: zeros(buckets),
+            marks: zeros(fits(buckets)),
+            asked: zeros(fits(asked)),
             value_bytes_max: VALUE_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -194,7 +195,7 @@ impl Rows {
 
     /// Whether a key of this hash was asked for a while ago; it was now.
     fn was_asked_for(&self, hash: u64) -> bool {
-        let (last, this) = (&self.asked[self.bucket(hash)], (hash >> 32) as u32 | 1);
+        let (last, this) = (&self.asked[hash as usize & (self.asked.len() - 1)], (hash >> 32) as u32 | 1);
         let was_it = last.load(Ordering::Relaxed) == this;
         if !was_it {
             last.store(this, Ordering::Relaxed);
