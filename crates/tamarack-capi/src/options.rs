@@ -112,10 +112,14 @@ impl OpenOptions {
         self.change(|options| options.open_files_max = files);
     }
 
-    /// Sets the cache of index blocks; `None` is Tamarack's default.
+    /// Sets the cache of index blocks, and lowers that of rows to as much; `None` is Tamarack's default.
     pub fn set_cache(&self, cache: Option<&Cache>) {
-        let bytes = cache.map_or(Options::default().block_cache_bytes, |cache| cache.capacity_bytes);
-        self.change(|options| options.block_cache_bytes = bytes);
+        let usual = Options::default();
+        let bytes = cache.map_or(usual.block_cache_bytes, |cache| cache.capacity_bytes);
+        self.change(|options| {
+            options.block_cache_bytes = bytes;
+            options.row_cache_bytes = bytes.min(usual.row_cache_bytes);
+        });
     }
 
     /// Sets the size of an index block, in bytes.

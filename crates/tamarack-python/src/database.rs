@@ -123,8 +123,8 @@ impl Database {
 
     /// The value of ``key``, or ``default`` if it has none.
     ///
-    /// ``verify_checksums=False`` leaves out the check of the value's checksum; ``fill_cache=False`` keeps index blocks that are read out of
-    /// the cache. Raises ``CorruptionError`` if what was read is not what was written.
+    /// ``verify_checksums=False`` leaves out the check of the value's checksum; ``fill_cache=False`` keeps index blocks and values that are read out of
+    /// the caches. Raises ``CorruptionError`` if what was read is not what was written.
     #[pyo3(signature = (key, default=None, *, verify_checksums=true, fill_cache=true))]
     fn get<'py>(
         &self,

@@ -97,7 +97,10 @@ fn set_by_plyvel(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) ->
     match name {
         "write_buffer_size" => options.memtable_bytes = within(value.extract()?, WRITE_BUFFER_BYTES),
         "max_open_files" => options.open_files_max = within(value.extract()?, OPEN_FILES),
-        "lru_cache_size" => options.block_cache_bytes = value.extract()?,
+        "lru_cache_size" => {
+            options.block_cache_bytes = value.extract()?;
+            options.row_cache_bytes = options.block_cache_bytes.min(Options::default().row_cache_bytes);
+        }
         "block_size" => options.block_bytes = within(value.extract()?, BLOCK_BYTES),
         "max_file_size" => options.table_bytes_max = within(value.extract()?, FILE_BYTES) as u64,
         "bloom_filter_bits" => {

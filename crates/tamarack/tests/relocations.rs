@@ -67,7 +67,7 @@ fn what_relocation_tables_take_and_how_they_go() {
 fn each_relocated_record_takes_eight_bytes_of_memory() {
     let directory = fast_directory();
     let (_, expected) = moved(&open(directory.path(), &roomy()).unwrap());
-    let options = Options { block_cache_bytes: 0, ..roomy() };
+    let options = Options { block_cache_bytes: 0, row_cache_bytes: 0, ..roomy() };
     let db = open(directory.path(), &options).unwrap();
     // Opens every segment and table, but reads nothing that was moved.
     for number in (1..KEYS).step_by(2) {

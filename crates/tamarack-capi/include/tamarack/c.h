@@ -130,7 +130,7 @@ char* tamarack_repair(const leveldb_options_t* options, const char* name, uint8_
 /* Statistics */
 
 /* All figures of tamarack::Stats under their names: amounts, counters from opening on, "block_cache",
- * "readers", "levels", "segments", "running_collections" and "warnings". */
+ * "row_cache", "readers", "levels", "segments", "running_collections" and "warnings". */
 char* tamarack_stats(leveldb_t* db);
 
 /* One number of them by its name, such as "disk_bytes" or "block_cache.hits"; whether there is one. */

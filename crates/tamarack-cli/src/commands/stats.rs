@@ -111,6 +111,8 @@ fn quarantined(stats: &tamarack::Stats) -> Vec<String> {
 fn since_opening(stats: &tamarack::Stats) -> Vec<(&'static str, String)> {
     let cache = &stats.block_cache;
     let lookups = cache.hits + cache.misses;
+    let rows = &stats.row_cache;
+    let asked = rows.hits + rows.misses;
     let reads = stats.value_reads + stats.data_block_reads + stats.index_block_reads;
     let lines = [
         (
@@ -144,6 +146,7 @@ fn since_opening(stats: &tamarack::Stats) -> Vec<(&'static str, String)> {
             "block cache",
             format!("{}, {} hits", bytes(cache.bytes), percent(cache.hits, lookups)),
         ),
+        (asked > 0, "row cache", format!("{}, {} hits", bytes(rows.bytes), percent(rows.hits, asked))),
         (
             reads > 0,
             "reads",

@@ -98,6 +98,7 @@ fn the_shape_of_a_database_can_be_read_and_is_clean() {
         "levels",
         "segments",
         "block_cache",
+        "row_cache",
         "live_value_bytes",
         "dead_value_bytes",
         "hidden_bytes",

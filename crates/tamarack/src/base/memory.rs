@@ -76,12 +76,14 @@ impl Memory {
             };
         };
         let share = |parts: u64| memory_max / PARTS * parts;
+        // Without the one there are no rows (`cube::rows`).
+        let rows = if options.comparator.equal_means_identical() { ROWS } else { 0 };
         let lower = |option: &mut usize, bytes: u64| {
             *option = usize::try_from(bytes).map_or(*option, |bytes| bytes.min(*option));
         };
         lower(&mut options.memtable_bytes, share(MEMTABLES) / options.memtables_max as u64);
-        lower(&mut options.block_cache_bytes, share(BLOCKS));
-        lower(&mut options.row_cache_bytes, share(ROWS));
+        lower(&mut options.block_cache_bytes, share(BLOCKS + ROWS - rows));
+        lower(&mut options.row_cache_bytes, share(rows));
         lower(&mut options.relocation_cache_bytes, share(RELOCATIONS));
         let job_bytes = share(JOBS) / options.background_threads as u64;
         // The other half is for a table's filter and references while it is written, and for what is read.

@@ -15,7 +15,7 @@
 //! Flushes, compactions and collections change where versions are, not which there are, so they have nothing to tell;
 //! readers of snapshots are served by the same rule, and so are the many keys of one moment.
 //!
-//! A mark covers every key of its bucket, so a write may make rows useless of which it is not; there are a few buckets for each row that
+//! A mark covers every key of its bucket, so a write makes rows of other keys useless, too; there are a few buckets for each row that
 //! fits, so that these are few. A useless row is replaced when its key is read again.
 //!
 //! # Which values become rows
@@ -38,14 +38,15 @@ use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
 /// For each row that it holds there are so many buckets of marks, and one key that was asked for is remembered.
 const BUCKETS_PER_ROW: u64 = 4;
-/// Under shuttle and loom an atomic is costly to make.
-const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 40 };
-/// A larger value is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
-const VALUE_BYTES_MAX: u64 = 64 << 10;
+/// There are no more than so many: half a gigabyte of them, of which the system gives what is touched. Under shuttle and loom an
+/// atomic is costly to make.
+const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 26 };
+/// A larger row is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
+const ROW_BYTES_MAX: u64 = 64 << 10;
 /// Nor is one that takes more than this part of the cache.
 const PART_OF_CACHE_MAX: u64 = 64;
 /// What a row takes beside key and value, in the cache and in front of them.
-const ROW_OVERHEAD_BYTES: u64 = 96;
+const ROW_OVERHEAD_BYTES: u64 = 128;
 /// In front of key and value: `as_of`, and the length of the key.
 const ROW_HEADER_BYTES: usize = 10;
 
@@ -58,7 +59,7 @@ pub struct Rows {
     marks: Box<[AtomicU64]>,
     /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
     asked: Box<[AtomicU32]>,
-    value_bytes_max: usize,
+    row_bytes_max: usize,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -100,8 +101,8 @@ impl Weighter<u64, Row> for RowWeight {
 #[derive(Debug, Clone, Copy)]
 pub struct Missing {
     hash: u64,
-    /// It has one that does not hold any more.
-    is_outdated: bool,
+    /// It has one for other moments.
+    has_row: bool,
 }
 
 /// What a row cache has done.
@@ -129,7 +130,7 @@ impl Rows {
             rows: Cache::with_weighter(rows.max(1) as usize, bytes.saturating_sub(bookkeeping), RowWeight),
             marks: zeros(fits(buckets)),
             asked: zeros(fits(asked)),
-            value_bytes_max: VALUE_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
+            row_bytes_max: ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -148,7 +149,7 @@ impl Rows {
     /// Replaces `value` by that of `key` at `moment`, if there is a row that says so. `moment` was taken before.
     pub fn get(&self, key: &[u8], moment: Sequence, value: &mut Vec<u8>) -> Result<(), Missing> {
         if self.are_off() {
-            return Err(Missing { hash: 0, is_outdated: false });
+            return Err(Missing { hash: 0, has_row: false });
         }
         let hash = hash_user_key(key);
         let row = self.rows.get(&hash);
@@ -162,7 +163,7 @@ impl Rows {
             }
             _ => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
-                Err(Missing { hash, is_outdated: known.is_some() })
+                Err(Missing { hash, has_row: known.is_some() })
             }
         }
     }
@@ -170,10 +171,10 @@ impl Rows {
     /// Has a row say that the newest version of `key`, which was found missing, had `value` at the moment `as_of`, if that is
     /// worth it.
     pub fn keep(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) {
-        let Missing { hash, is_outdated } = missing;
+        let Missing { hash, has_row } = missing;
         if !self.are_off()
-            && value.len() <= self.value_bytes_max
-            && (is_outdated || self.was_asked_for(hash))
+            && key.len() + value.len() <= self.row_bytes_max
+            && (has_row || self.was_asked_for(hash))
             && self.last_write(hash) <= as_of
         {
             self.rows.insert(hash, Row::new(key, value, as_of));
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_large_is_not_kept_nor_more_than_fits() {
         let rows = Rows::new(1 << 20, &bytewise());
-        let large = vec![1; rows.value_bytes_max + 1];
+        let large = vec![1; rows.row_bytes_max + 1];
         for _ in 0..3 {
             assert_eq!(read(&rows, b"large", 1, &large), None);
         }
@@ -288,6 +289,8 @@ mod tests {
                 left.to_ascii_lowercase().cmp(&right.to_ascii_lowercase())
             }
         }
+        let all_there_is = Rows::new(u64::MAX, &bytewise());
+        assert!((0..3).any(|_| read(&all_there_is, b"key", 1, b"value").is_some()));
         for rows in [Rows::new(0, &bytewise()), Rows::new(1 << 20, &KeyOrder::new(Arc::new(Folded)))] {
             for _ in 0..4 {
                 rows.mark(b"key", Sequence(1));

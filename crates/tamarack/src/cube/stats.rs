@@ -52,12 +52,12 @@ impl SegmentStats {
     }
 }
 
-/// Use of a cache.
+/// Use of the block cache, or of the row cache.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// What was found in it.
+    /// Blocks, or rows, found in it.
     pub hits: u64,
-    /// What was not found in it.
+    /// Those not found in it.
     pub misses: u64,
     /// Bytes in it.
     pub bytes: u64,
@@ -171,7 +171,7 @@ pub struct Stats {
     pub write_amplification: f64,
     /// The block cache, which databases of one process may share.
     pub block_cache: CacheStats,
-    /// The row cache: gets that it served and those that it did not.
+    /// The row cache: keys whose values it had and those that it had not, be there a value or not; and bytes of rows.
     pub row_cache: CacheStats,
     /// Reads from the log.
     pub value_reads: u64,

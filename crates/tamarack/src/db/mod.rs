@@ -85,8 +85,8 @@ impl Snapshot {
 pub struct ReadOptions {
     /// The moment to read at; the present if `None`. Default: `None`.
     pub snapshot: Option<Snapshot>,
-    /// Check the checksum of every value read. The record's header, key and length are checked in any case.
-    /// Default: true.
+    /// Check the checksum of every value read. The record's header, key and length are checked in any case; what the
+    /// row cache has was checked when it was put there. Default: true.
     pub verify_checksums: bool,
     /// Keep the index blocks that were read in the cache, and values that are read again, if they were checked, in the row
     /// cache. Default: true.
@@ -112,7 +112,7 @@ pub struct IterOptions {
     pub keys_only: bool,
     /// As in [`ReadOptions`]. Default: true.
     pub verify_checksums: bool,
-    /// As in [`ReadOptions`]; a long scan should not fill the cache. Default: true.
+    /// Keep the index blocks that were read in the cache; a long scan should not fill it. Default: true.
     pub fill_cache: bool,
 }
 

@@ -17,7 +17,10 @@ pub(super) fn property(stats: &Stats, name: &str) -> Option<String> {
         "stats" => Some(table(stats)),
         "sstables" => Some(tables_by_level(stats)),
         "approximate-memory-usage" => {
-            let bytes = stats.memtable_bytes + stats.block_cache.bytes + stats.table_memory_bytes;
+            let bytes = stats.memtable_bytes
+                + stats.block_cache.bytes
+                + stats.row_cache.bytes
+                + stats.table_memory_bytes;
             Some(bytes.to_string())
         }
         _ => None,

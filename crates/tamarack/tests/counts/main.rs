@@ -192,6 +192,7 @@ fn a_collection_holds_a_part_of_what_it_copies() {
         recovery_log_max: 1 << 30,
         max_space_amplification: 1000.0,
         block_cache_bytes: 0,
+        row_cache_bytes: 0,
         ..Options::default()
     };
     let db = Db::open_with_env(directory.path(), options, &unwatched_env()).unwrap();

@@ -172,7 +172,8 @@ fn after_a_failed_sync_nothing_is_written_and_the_sync_is_not_tried_again() {
 
 #[test]
 fn a_failed_read_is_an_error_and_not_an_absent_key() {
-    let place = Place::new(Options { block_cache_bytes: 0, open_files_max: 16, ..tiny() });
+    let place =
+        Place::new(Options { block_cache_bytes: 0, row_cache_bytes: 0, open_files_max: 16, ..tiny() });
     let mut ledger = Ledger::default();
     let db = place.open();
     (0..60).for_each(|_| ledger.write(&db, false).unwrap());

@@ -94,14 +94,26 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "cube::rows::tests::rows_say_what_a_model_says"),
     },
     Bug {
-        name: "write-without-a-mark",
-        what: "Writes do not tell the row cache.",
-        edits: &[Edit {
-            file: "cube/commit.rs",
-            find: "            self.rows.mark(key, sequence);",
-            put: "            if !BUG {\n                self.rows.mark(key, sequence);\n            }",
-        }],
-        caught_by: ("engine", "a_row_never_hides_a_write_nor_shows_one_to_an_older_snapshot"),
+        name: "write-marked-too-late",
+        what: "Writes tell the row cache once they are visible, instead of before.",
+        edits: &[
+            Edit {
+                file: "cube/commit.rs",
+                find: "            self.rows.mark(key, sequence);",
+                put: "            if !BUG {\n                self.rows.mark(key, sequence);\n            }",
+            },
+            Edit {
+                file: "cube/commit.rs",
+                find: "        self.fill(&grant, entries);",
+                put: "        let late = entries.clone();\n        self.fill(&grant, entries);",
+            },
+            Edit {
+                file: "cube/commit.rs",
+                find: "        published?;",
+                put: "        published?;\n        if BUG {\n            std::thread::sleep(std::time::Duration::from_micros(50));\n            late.for_each(|entry| self.rows.mark(entry.operation.key(), last));\n        }",
+            },
+        ],
+        caught_by: ("engine", "readers_beside_writers_see_whole_batches_and_never_go_back"),
     },
     Bug {
         name: "row-of-an-unchecked-value",
