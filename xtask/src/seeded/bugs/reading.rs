@@ -105,12 +105,12 @@ pub const BUGS: &[Bug] = &[
             Edit {
                 file: "cube/commit.rs",
                 find: "        self.fill(&grant, entries);",
-                put: "        let late = entries.clone();\n        self.fill(&grant, entries);",
+                put: "        let late = BUG.then(|| entries.clone());\n        self.fill(&grant, entries);",
             },
             Edit {
                 file: "cube/commit.rs",
                 find: "        published?;",
-                put: "        published?;\n        if BUG {\n            std::thread::sleep(std::time::Duration::from_micros(50));\n            late.for_each(|entry| self.rows.mark(entry.operation.key(), last));\n        }",
+                put: "        published?;\n        if BUG && let Some(late) = late {\n            std::thread::sleep(std::time::Duration::from_micros(50));\n            late.for_each(|entry| self.rows.mark(entry.operation.key(), last));\n        }",
             },
         ],
         caught_by: ("engine", "readers_beside_writers_see_whole_batches_and_never_go_back"),
