@@ -113,7 +113,18 @@ fn may_limit_memory() -> bool {
 #[test]
 fn memory_is_limited_or_nothing_is_run() {
     let world = World::new();
-    let sizes = ["--num", "1200", "--value-size", "65536", "--memtable-mib", "1", "--block-cache-mib", "1"];
+    let sizes = [
+        "--num",
+        "1200",
+        "--value-size",
+        "65536",
+        "--memtable-mib",
+        "1",
+        "--block-cache-mib",
+        "1",
+        "--row-cache-mib",
+        "1",
+    ];
     let arguments = [&["bench", "fillrandom", "readrandom", "--verify", "--json"][..], &sizes].concat();
     let run = world.run(&[&arguments[..], &["--memory-max", "24"]].concat());
     if !may_limit_memory() {

@@ -163,6 +163,7 @@ impl Drop for Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::comparator::Descending;
 
     fn divided(memory_max: Option<u64>) -> (Options, Memory) {
         let mut options = Options { memory_max, ..Options::default() };
@@ -208,6 +209,17 @@ mod tests {
         }
         assert_eq!(options.table_bytes_max, Options::default().table_bytes_max);
         assert_eq!(unchanged.memtable_bytes, Options::default().memtable_bytes);
+    }
+
+    #[test]
+    fn where_there_are_no_rows_blocks_have_their_share() {
+        let (usual, _) = divided(Some(100_000_000));
+        let mut options =
+            Options { memory_max: Some(100_000_000), comparator: Arc::new(Descending), ..Options::default() };
+        let memory = Memory::divide(&mut options);
+        assert_eq!(options.row_cache_bytes, 0);
+        assert!(options.block_cache_bytes > usual.block_cache_bytes);
+        assert!(total(&options, &memory) <= 100_000_000);
     }
 
     #[test]

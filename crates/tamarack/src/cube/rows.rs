@@ -29,6 +29,7 @@
 #[cfg(all(test, loom))]
 mod loom_tests;
 
+use super::stats::CacheStats;
 use crate::base::cache::{Cache, Weighter};
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
@@ -105,17 +106,6 @@ pub struct Missing {
     has_row: bool,
 }
 
-/// What a row cache has done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RowStats {
-    /// Reads that were served.
-    pub hits: u64,
-    /// Reads that were not.
-    pub misses: u64,
-    /// Bytes of memory of rows.
-    pub bytes: u64,
-}
-
 impl Rows {
     /// Rows of keys in `order` that take about `bytes` of memory, all told; none with 0.
     pub fn new(bytes: u64, order: &KeyOrder) -> Self {
@@ -182,8 +172,8 @@ impl Rows {
     }
 
     /// What it has done so far.
-    pub fn stats(&self) -> RowStats {
-        RowStats {
+    pub fn stats(&self) -> CacheStats {
+        CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             bytes: self.rows.weight(),
@@ -220,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::base::comparator::{Bytewise, Comparator};
+    use crate::base::comparator::{Bytewise, Descending};
 
     fn bytewise() -> KeyOrder {
         KeyOrder::new(Arc::new(Bytewise))
@@ -279,24 +269,14 @@ mod tests {
 
     #[test]
     fn without_memory_or_where_keys_have_other_spellings_there_are_none() {
-        #[derive(Debug)]
-        struct Folded;
-        impl Comparator for Folded {
-            fn name(&self) -> &str {
-                "folded"
-            }
-            fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
-                left.to_ascii_lowercase().cmp(&right.to_ascii_lowercase())
-            }
-        }
         let all_there_is = Rows::new(u64::MAX, &bytewise());
         assert!((0..3).any(|_| read(&all_there_is, b"key", 1, b"value").is_some()));
-        for rows in [Rows::new(0, &bytewise()), Rows::new(1 << 20, &KeyOrder::new(Arc::new(Folded)))] {
+        for rows in [Rows::new(0, &bytewise()), Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)))] {
             for _ in 0..4 {
                 rows.mark(b"key", Sequence(1));
                 assert_eq!(read(&rows, b"key", 1, b"value"), None);
             }
-            assert_eq!(rows.stats(), RowStats::default());
+            assert_eq!(rows.stats(), CacheStats::default());
         }
     }
 

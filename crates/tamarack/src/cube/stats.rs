@@ -340,8 +340,7 @@ impl Cube {
         }
         let cache = self.blocks.stats();
         stats.block_cache = CacheStats { hits: cache.hits, misses: cache.misses, bytes: cache.bytes };
-        let rows = self.rows.stats();
-        stats.row_cache = CacheStats { hits: rows.hits, misses: rows.misses, bytes: rows.bytes };
+        stats.row_cache = self.rows.stats();
         stats.index_block_reads = cache.index_block_reads;
         stats.data_block_reads = cache.data_block_reads;
         stats.value_reads = self.reader.counters().reads.load(Ordering::Relaxed);
