@@ -49,6 +49,7 @@ const SETTINGS: &[(&str, Setter)] = &[
     ("level_bytes_base", |options, value| number(value).map(|number| options.level_bytes_base = number)),
     ("block_cache_bytes", |options, value| number(value).map(|number| options.block_cache_bytes = number)),
     ("row_cache_bytes", |options, value| number(value).map(|number| options.row_cache_bytes = number)),
+    ("direct_reads", |options, value| truth(value).map(|truth| options.direct_reads = truth)),
     ("relocation_cache_bytes", |options, value| {
         number(value).map(|number| options.relocation_cache_bytes = number)
     }),
@@ -125,6 +126,7 @@ mod tests {
         ("level_bytes_base", "80000", "level_bytes_base: 80000"),
         ("block_cache_bytes", "90000", "block_cache_bytes: 90000"),
         ("row_cache_bytes", "92000", "row_cache_bytes: 92000"),
+        ("direct_reads", "true", "direct_reads: true"),
         ("relocation_cache_bytes", "91000", "relocation_cache_bytes: 91000"),
         ("open_files_max", "64", "open_files_max: 64"),
         ("background_threads", "5", "background_threads: 5"),

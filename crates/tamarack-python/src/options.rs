@@ -136,7 +136,7 @@ fn set_by_tamarack(chosen: &mut Chosen, name: &str, value: &Bound<'_, PyAny>) ->
         create_if_missing, error_if_exists, read_only, paranoid_checks, memtable_bytes, memtables_max,
         segment_bytes_max, recovery_log_max, max_space_amplification, gc_bytes_per_second, value_runs_max,
         inline_value_max, block_bytes, filter_bits_per_key, table_bytes_max, level_bytes_base, block_cache_bytes,
-        row_cache_bytes, relocation_cache_bytes, open_files_max, background_threads;
+        row_cache_bytes, direct_reads, relocation_cache_bytes, open_files_max, background_threads;
         "gc" => options.gc = one_of(name, value, GC)?,
         "log_mode" => options.log_mode = one_of(name, value, LOG_MODES)?,
         "value_codec" => options.value_codec = one_of(name, value, CODECS)?,

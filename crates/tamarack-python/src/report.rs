@@ -229,6 +229,7 @@ pub fn options<'py>(py: Python<'py>, options: &Options) -> Report<'py> {
             level_bytes_base,
             block_cache_bytes,
             row_cache_bytes,
+            direct_reads,
             relocation_cache_bytes,
             open_files_max,
             background_threads,

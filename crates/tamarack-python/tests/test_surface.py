@@ -24,7 +24,7 @@ OPTIONS = {
     "inline_value_max": (99, 99), "value_codec": ("zstd", "zstd"), "block_codec": ("none", "none"),
     "block_bytes": (1024, 1024), "filter_bits_per_key": (3, 3), "table_bytes_max": (70000, 70000),
     "level_bytes_base": (80000, 80000), "block_cache_bytes": (90000, 90000),
-    "row_cache_bytes": (92000, 92000), "relocation_cache_bytes": (91000, 91000), "open_files_max": (64, 64), "background_threads": (5, 5),
+    "row_cache_bytes": (92000, 92000), "direct_reads": (True, True), "relocation_cache_bytes": (91000, 91000), "open_files_max": (64, 64), "background_threads": (5, 5),
     "durability": ("machine", "machine"),
 }
 

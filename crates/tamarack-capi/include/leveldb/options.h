@@ -81,7 +81,7 @@ struct LEVELDB_EXPORT ReadOptions {
   // A value that is not what was written is an error.
   bool verify_checksums = true;
 
-  // Index blocks that are read stay in the cache.
+  // Index blocks that are read stay in the cache, and what a long walk reads in that of the kernel.
   bool fill_cache = true;
 
   // The moment to read at. NULL: the present.

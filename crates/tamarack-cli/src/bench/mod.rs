@@ -91,6 +91,10 @@ pub struct Bench {
     #[arg(long, value_name = "MIB")]
     row_cache_mib: Option<usize>,
 
+    /// Read values past the kernel's cache of files
+    #[arg(long)]
+    direct: bool,
+
     /// Size of a memtable, in MiB
     #[arg(long, value_name = "MIB")]
     memtable_mib: Option<usize>,
@@ -228,7 +232,7 @@ impl Bench {
 
     fn options(&self) -> Options {
         let memory_max = self.memory_budget_mib.map(|mib| mib << 20);
-        let mut options = Options { memory_max, ..Options::default() };
+        let mut options = Options { memory_max, direct_reads: self.direct, ..Options::default() };
         if let Some(mib) = self.block_cache_mib {
             options.block_cache_bytes = mib << 20;
         }

@@ -93,6 +93,7 @@ fn describe(options: &Options) -> String {
         memtable_bytes,
         block_cache_bytes,
         row_cache_bytes,
+        direct_reads,
         inline_value_max,
         max_space_amplification,
         gc,
@@ -100,11 +101,12 @@ fn describe(options: &Options) -> String {
         ..
     } = options;
     format!(
-        "memtable {}, block cache {}, row cache {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
+        "memtable {}, block cache {}, row cache {}, reads {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
          per live byte, gc {gc:?}, at most {value_runs_max} runs of values",
         output::bytes(*memtable_bytes as u64),
         output::bytes(*block_cache_bytes as u64),
         output::bytes(*row_cache_bytes as u64),
+        if *direct_reads { "direct" } else { "cached" },
     )
 }
 

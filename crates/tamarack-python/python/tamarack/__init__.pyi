@@ -105,6 +105,7 @@ class DB:
         level_bytes_base: int | None = None,
         block_cache_bytes: int | None = None,
         row_cache_bytes: int | None = None,
+        direct_reads: bool | None = None,
         relocation_cache_bytes: int | None = None,
         open_files_max: int | None = None,
         background_threads: int | None = None,

@@ -20,6 +20,7 @@ pub mod memory;
 pub mod names;
 pub mod options;
 pub mod pointer;
+pub mod prefetch;
 pub mod recovery;
 pub mod segment;
 pub mod swap;

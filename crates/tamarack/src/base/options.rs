@@ -121,11 +121,18 @@ pub struct Options {
     /// Bytes of index blocks cached. Default: 64 MiB.
     pub block_cache_bytes: usize,
     /// Bytes for values that are read again and again: a get that finds one there looks into no table and makes no system call.
-    /// Kept are values whose key is asked for a second time before long, if both together have at most 64 KiB, and at most a
-    /// sixty-fourth of these bytes. The
+    /// Kept are all until there are as many as fit, and then values whose key is asked for a second time before long; if both
+    /// together have at most 64 KiB, and at most a sixty-fourth of these bytes. The
     /// kernel's cache has whole pages instead, so that few of the values on them may be wanted. 0 keeps none; nor is any
     /// kept if keys that differ may be equal in the order of [`comparator`](Self::comparator). Default: 64 MiB.
     pub row_cache_bytes: usize,
+    /// Read values of the log past the kernel's cache of files (`O_DIRECT`), but for those that are in it because they were
+    /// written lately. What is in that cache stays there, reads take less processor time, and sectors of the device are read
+    /// instead of pages. But the row cache alone has values then that were read before, long walks over values that have not
+    /// been sorted take longer, and each file takes two descriptors. Index tables, and the values that they hold
+    /// ([`inline_value_max`](Self::inline_value_max)), are read through the cache. Where a file system has no such reads this
+    /// does nothing. Default: false.
+    pub direct_reads: bool,
     /// Bytes of relocation tables kept in memory, at least 4 KiB: eight for each record that garbage collection has moved
     /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while
     /// all would take more, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
@@ -166,6 +173,7 @@ impl Default for Options {
             level_bytes_base: 256 << 20,
             block_cache_bytes: 64 << 20,
             row_cache_bytes: 64 << 20,
+            direct_reads: false,
             relocation_cache_bytes: 64 << 20,
             open_files_max: 1000,
             background_threads: 2,

@@ -14,7 +14,7 @@ use crate::base::segment::Relocate;
 use crate::index::contradictions;
 use crate::index::version::{SegmentEntry, Version};
 use crate::vlog::format::{FOOTER_TRAILER_BYTES, Footer, RecordKind, SEGMENT_HEADER_BYTES};
-use crate::vlog::reader::{OpenSegment, read_footer, read_header};
+use crate::vlog::open_segments::{OpenSegment, read_footer, read_header};
 use crate::vlog::scan::{End, Scanner, Values};
 
 /// How much a check reads.
@@ -177,7 +177,7 @@ impl Cube {
         if !left_behind.is_empty() {
             for offset in self.index.visible_among(version, segment, &left_behind)? {
                 let expected = format!("the place of the record at {offset} of segment {segment}");
-                let path = self.reader.path(table.segment);
+                let path = self.reader.segments().path(table.segment);
                 report.problems.push(Error::corruption(&path, u64::from(table.offset), expected, "none"));
             }
         }
@@ -200,7 +200,7 @@ impl Cube {
         if !given_back.is_empty() {
             for offset in self.index.visible_among(version, segment, &given_back)? {
                 let found = "a range that was given back";
-                let path = self.reader.path(segment);
+                let path = self.reader.segments().path(segment);
                 report.problems.push(Error::corruption(&path, u64::from(offset), "a record", found));
             }
         }
@@ -217,7 +217,7 @@ impl Cube {
     ) -> Result<()> {
         let id = entry.meta.id;
         report.segments += 1;
-        let segment = self.reader.segment(id)?;
+        let segment = self.reader.segments().get(id)?;
         let len = file_len(&segment)?;
         if len != entry.meta.file_bytes {
             let expected = format!("a segment of {} bytes", entry.meta.file_bytes);
@@ -251,7 +251,7 @@ impl Cube {
             return Ok(());
         }
         report.segments += 1;
-        let segment = self.reader.segment(id)?;
+        let segment = self.reader.segments().get(id)?;
         let end = if id == tail.segment { tail.offset } else { self.end_of_full(&segment, id)? };
         self.check_segment(
             id,
@@ -295,7 +295,7 @@ impl Cube {
         referenced: &[u32],
         report: &mut CheckReport,
     ) -> Result<()> {
-        let segment = self.reader.segment(id)?;
+        let segment = self.reader.segments().get(id)?;
         read_header(segment.file(), segment.path(), self.id, id)?;
         if level < CheckLevel::Liveness {
             return Ok(());

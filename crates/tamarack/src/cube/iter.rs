@@ -18,6 +18,7 @@ use super::window::{Shown, Source, Window};
 use crate::base::error::{Error, Result};
 use crate::base::memory::Taken;
 use crate::base::sync::Arc;
+use crate::vlog::fetch::How;
 
 /// Entries of the largest window of a caller that asks for few values.
 const WINDOW_ENTRIES_FEW: usize = 64;
@@ -72,7 +73,7 @@ pub struct CubeIter {
     spare_buffers: Vec<Vec<u8>>,
     /// The value of the entry in this place of the window, if it was stored by a codec.
     unpacked: (Option<usize>, Vec<u8>),
-    verify: bool,
+    how: How,
     /// What it has read of which segments since it began to read ahead.
     sweep: Sweep,
     /// Keeps every memtable, table and segment that the entries come from.
@@ -81,7 +82,7 @@ pub struct CubeIter {
 }
 
 impl CubeIter {
-    pub(super) fn new(cube: Arc<Cube>, state: HeldState, cursor: VisibleCursor, verify: bool) -> Self {
+    pub(super) fn new(cube: Arc<Cube>, state: HeldState, cursor: VisibleCursor, how: How) -> Self {
         Self {
             window: Window::default(),
             ahead: VecDeque::new(),
@@ -97,7 +98,7 @@ impl CubeIter {
             spare_windows: Vec::new(),
             spare_buffers: Vec::new(),
             unpacked: (None, Vec::new()),
-            verify,
+            how,
             sweep: Sweep::default(),
             state,
             cube,
@@ -144,7 +145,7 @@ impl CubeIter {
         self.asked += 1;
         self.reached = self.steps.saturating_add(1);
         if self.window.is_unread(self.at) {
-            let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
+            let source = Source { cube: &self.cube, version: &self.state.version, how: self.how };
             self.window.begin(self.at, &source, &mut self.spare_buffers, None);
         }
         if self.window.is_reading() {
@@ -262,7 +263,7 @@ impl CubeIter {
             }
             self.ahead.push_back(window);
         }
-        let source = Source { cube: &self.cube, version: &self.state.version, verify: self.verify };
+        let source = Source { cube: &self.cube, version: &self.state.version, how: self.how };
         for window in std::iter::once(&mut self.window).chain(&mut self.ahead) {
             // Values too large for the budget are read one by one, when they are asked for.
             if !window.is_begun() && window.value_bytes() <= 2 * bytes_max {

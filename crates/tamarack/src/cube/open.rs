@@ -35,6 +35,7 @@ use crate::index::version::{FileObserver, Version};
 use crate::index::{Index, IndexOptions};
 use crate::vlog::format::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::lease::Leases;
+use crate::vlog::open_segments::OpenSegments;
 use crate::vlog::reader::SegmentReader;
 use crate::vlog::recover::{Recovered, Task, recover};
 use std::path::Path;
@@ -93,14 +94,15 @@ impl Cube {
         let observer =
             Observer { reader: Arc::default(), cube: RemoverSlot::default(), health: health_of_files };
         let index = open_index(&env, directory, &keys, &options, &shared, observer.clone(), exists)?;
-        let reader = Arc::new(SegmentReader::new(
+        let segments = OpenSegments::new(
             Arc::clone(&env.fs),
             directory.to_path_buf(),
             index.cube(),
-            keys.clone(),
             options.open_files_max / SEGMENT_FILES_SHARE,
-            options.relocation_cache_bytes as u64,
-        ));
+            options.direct_reads,
+        );
+        let relocation_bytes_max = options.relocation_cache_bytes as u64;
+        let reader = Arc::new(SegmentReader::new(segments, keys.clone(), relocation_bytes_max));
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
         remove_orphan_segments(&env, directory, &version, options.read_only)?;
@@ -308,7 +310,7 @@ struct Observer {
 impl FileObserver for Observer {
     fn removing(&self, file: FileName) {
         if let (FileName::Segment(id), Some(reader)) = (file, &*self.reader.load()) {
-            reader.forget(id);
+            reader.segments().forget(id);
         }
     }
 

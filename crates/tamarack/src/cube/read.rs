@@ -23,8 +23,9 @@ use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
 use crate::index::version::Version;
-use crate::vlog::fetch::{Fetched, FetchedValue, Wanted, lie_apart};
+use crate::vlog::fetch::{Fetched, FetchedValue, How};
 use crate::vlog::format::record_len;
+use crate::vlog::plan::{Wanted, lie_apart};
 
 /// How a read is done.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,11 @@ impl ReadSettings {
     /// Whether what is read, which is checked then, may be given to others.
     fn keeps_rows(self) -> bool {
         self.verify && self.fill_cache
+    }
+
+    /// How values are read.
+    fn how(self) -> How {
+        How { verify: self.verify, fill_cache: self.fill_cache }
     }
 }
 
@@ -121,14 +127,14 @@ impl Cube {
         // Those that lie together may do so with others.
         if lie_apart(&wanted.values) {
             let WantedValues { keys, values } = std::mem::take(&mut wanted);
-            let reading = self.read_values(Arc::new(keys), values, settings.verify, Vec::new(), look);
+            let reading = self.read_values(Arc::new(keys), values, settings.how(), Vec::new(), look);
             look = if reading.was_here() { Look::Here } else { Look::There };
             readings.push(reading);
         }
         self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut answers);
         if !wanted.values.is_empty() {
             let WantedValues { keys, values } = wanted;
-            readings.push(self.read_values(Arc::new(keys), values, settings.verify, Vec::new(), look));
+            readings.push(self.read_values(Arc::new(keys), values, settings.how(), Vec::new(), look));
         }
         for Fetched { bytes, found, failed } in readings.into_iter().flat_map(|reading| reading.finish().0) {
             for FetchedValue { place, pointer, stored } in found {
@@ -209,7 +215,7 @@ impl Cube {
         let cursor = VisibleCursor::new(merged, self.keys.clone(), sequence, start, end);
         let now = self.env.clock.monotonic();
         let held = self.readers.hold(ReaderKind::Iterator, state, sequence, now);
-        Ok(CubeIter::new(Arc::clone(self), held, cursor, settings.verify))
+        Ok(CubeIter::new(Arc::clone(self), held, cursor, settings.how()))
     }
 
     /// Holds the present moment, under a name if there is one.
@@ -238,7 +244,7 @@ impl Cube {
         let present = match version.segments().relocation_table(pointer.segment) {
             None => pointer,
             Some(table) => self.reader.relocate(table, pointer)?.ok_or_else(|| {
-                let path = self.reader.path(table.segment);
+                let path = self.reader.segments().path(table.segment);
                 let expected =
                     format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
                 Error::corruption(&path, u64::from(table.offset), expected, "none")
@@ -257,7 +263,7 @@ impl Cube {
             return Ok(());
         };
         let found = format!("a part of the range {} to {}, which was given back", range.start, range.end);
-        Err(Error::corruption(&self.reader.path(pointer.segment), start, "a record", found))
+        Err(Error::corruption(&self.reader.segments().path(pointer.segment), start, "a record", found))
     }
 
     /// What a read looks into, and the moment that it sees.

@@ -5,7 +5,8 @@ use super::read::READ_WAYS;
 use super::sweep::{Sweep, cost_of};
 use crate::base::sync::Arc;
 use crate::env::pool::Started;
-use crate::vlog::fetch::{Begun, Fetch, Fetched, Wanted};
+use crate::vlog::fetch::{Begun, Fetch, Fetched, How};
+use crate::vlog::plan::Wanted;
 
 /// Where values are looked for.
 #[derive(Debug)]
@@ -36,11 +37,11 @@ impl Cube {
         &self,
         keys: Arc<Vec<u8>>,
         wanted: Vec<Wanted>,
-        verify: bool,
+        how: How,
         buffers: Vec<Vec<u8>>,
         look: Look<'_>,
     ) -> Reading {
-        let mut fetch = Fetch::new(&self.reader, keys, wanted, verify, READ_WAYS, buffers);
+        let mut fetch = Fetch::new(&self.reader, keys, wanted, how, READ_WAYS, buffers);
         let (mut least, mut was_here) = (2, false);
         match look {
             Look::Here => was_here = fetch.read_cached(),

@@ -20,8 +20,9 @@
 //!
 //! # Which values become rows
 //!
-//! Those whose key was asked for a short while before: a small table remembers what was asked for and not there, so that
-//! reading everything once, or at random, displaces nothing and costs little. Beyond that the cache decides.
+//! All, until as much has been kept as fits. Then those whose key was asked for a short while before: a small table remembers what was
+//! asked for and not there, so that reading everything once, or at random, displaces nothing and costs little. Beyond that the
+//! cache decides.
 //!
 //! Keys that are equal may differ in their bytes in some orders; a write of one spelling would leave its mark in another's bucket. Such cubes
 //! have no rows.
@@ -33,6 +34,7 @@ use super::stats::CacheStats;
 use crate::base::cache::{Cache, Weighter};
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
+use crate::base::prefetch::prefetch;
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
@@ -61,6 +63,9 @@ pub struct Rows {
     /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
     asked: Box<[AtomicU32]>,
     row_bytes_max: usize,
+    weight_max: u64,
+    /// Weight of the rows that were kept, until that is as much as fits.
+    kept: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -71,12 +76,15 @@ struct Row(Arc<[u8]>);
 
 impl Row {
     fn new(key: &[u8], value: &[u8], as_of: Sequence) -> Self {
-        let mut bytes = Vec::with_capacity(ROW_HEADER_BYTES + key.len() + value.len());
-        bytes.extend_from_slice(&as_of.0.to_le_bytes());
-        bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        bytes.extend_from_slice(key);
-        bytes.extend_from_slice(value);
-        Self(bytes.into())
+        let len = ROW_HEADER_BYTES + key.len() + value.len();
+        let mut row: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        let bytes = Arc::get_mut(&mut row).expect("nobody else has it");
+        let (head, rest) = bytes.split_at_mut(ROW_HEADER_BYTES);
+        head[..8].copy_from_slice(&as_of.0.to_le_bytes());
+        head[8..].copy_from_slice(&(key.len() as u16).to_le_bytes());
+        rest[..key.len()].copy_from_slice(key);
+        rest[key.len()..].copy_from_slice(value);
+        Self(row)
     }
 
     /// `as_of` and the value, if this is a row of `key`.
@@ -115,12 +123,15 @@ impl Rows {
         let buckets = if buckets > 0 { buckets.next_power_of_two() } else { 0 };
         let asked = buckets.div_ceil(BUCKETS_PER_ROW);
         let bookkeeping = buckets * size_of::<AtomicU64>() as u64 + asked * size_of::<AtomicU32>() as u64;
+        let weight_max = bytes.saturating_sub(bookkeeping);
         let fits = |count: u64| usize::try_from(count).expect("a part of what fits into memory");
         Self {
-            rows: Cache::with_weighter(rows.max(1) as usize, bytes.saturating_sub(bookkeeping), RowWeight),
+            rows: Cache::with_weighter(rows.max(1) as usize, weight_max, RowWeight),
             marks: zeros(fits(buckets)),
             asked: zeros(fits(asked)),
             row_bytes_max: ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
+            weight_max,
+            kept: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -142,6 +153,8 @@ impl Rows {
             return Err(Missing { hash: 0, has_row: false });
         }
         let hash = hash_user_key(key);
+        // On its way while the row is looked for.
+        prefetch(&raw const self.marks[self.bucket(hash)]);
         let row = self.rows.get(&hash);
         let known = row.as_ref().and_then(|row| row.of(key));
         match known {
@@ -164,11 +177,20 @@ impl Rows {
         let Missing { hash, has_row } = missing;
         if !self.are_off()
             && key.len() + value.len() <= self.row_bytes_max
-            && (has_row || self.was_asked_for(hash))
+            && (has_row || self.is_unfilled() || self.was_asked_for(hash))
             && self.last_write(hash) <= as_of
         {
-            self.rows.insert(hash, Row::new(key, value, as_of));
+            let row = Row::new(key, value, as_of);
+            if self.is_unfilled() {
+                self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
+            }
+            self.rows.insert(hash, row);
         }
+    }
+
+    /// Whether no row has had to go for another yet.
+    fn is_unfilled(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) < self.weight_max
     }
 
     /// What it has done so far.
@@ -232,18 +254,22 @@ mod tests {
     fn a_value_that_is_asked_for_again_is_kept() {
         let rows = Rows::new(1 << 20, &bytewise());
         assert_eq!(read(&rows, b"key", 7, b"value"), None);
-        assert_eq!(read(&rows, b"key", 7, b"value"), None, "one read is not enough");
-        assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]));
-        assert_eq!(read(&rows, b"other", 7, b""), None);
+        assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]), "there is room");
         let stats = rows.stats();
-        assert_eq!((stats.hits, stats.misses), (1, 3));
-        assert_eq!(stats.bytes, (ROW_HEADER_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES);
+        assert_eq!((stats.hits, stats.misses), (1, 1));
+        let row = (ROW_HEADER_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES;
+        assert_eq!(stats.bytes, row);
+        rows.kept.store(rows.weight_max, Ordering::Relaxed);
+        assert_eq!(read(&rows, b"other", 7, b"value"), None);
+        assert_eq!(read(&rows, b"other", 7, b"value"), None, "one read is not enough any more");
+        assert_eq!(read(&rows, b"other", 7, b"").as_deref(), Some(&b"value"[..]));
+        assert_eq!(rows.stats().bytes, 2 * row + 2);
     }
 
     #[test]
     fn a_row_is_served_to_no_earlier_moment_and_to_none_behind_a_write() {
         let rows = Rows::new(1 << 20, &bytewise());
-        (0..2).for_each(|_| drop(read(&rows, b"key", 7, b"old")));
+        assert_eq!(read(&rows, b"key", 7, b"old"), None);
         assert_eq!(rows.get(b"key", Sequence(6), &mut Vec::new()).ok(), None, "it may be newer");
         assert_eq!(rows.get(b"key", Sequence(9), &mut Vec::new()).ok(), Some(()));
         rows.mark(b"key", Sequence(10));

@@ -437,7 +437,7 @@ impl Cube {
         let bytes = state.unregistered.iter().filter_map(|handle| {
             let FileName::Segment(id) = handle.name() else { return None };
             // A length that cannot be read is no reason to fail: whoever needs the file will.
-            let bytes = || self.reader.segment(id).ok()?.file().len().ok();
+            let bytes = || self.reader.segments().get(id).ok()?.file().len().ok();
             match &active {
                 Some((active, end)) if active.header().id == id => {
                     Some((active.disk_bytes(), active.disk_bytes().saturating_sub(*end)))

@@ -130,7 +130,7 @@ impl Cube {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max;
-                let path = self.reader.path(id);
+                let path = self.reader.segments().path(id);
                 let step = RESERVE_STEP_MAX.min(capacity);
                 let reserve = self.room_for(&path, step, step, Claim::Data).ok()?;
                 let size = SegmentSize { capacity, reserve };
@@ -157,7 +157,7 @@ impl Cube {
 
     /// Segment `id`, made of a file that is not needed any more, if there is one and data may have its space.
     pub(super) fn recycled_segment(&self, id: SegmentId) -> Option<PreparedSegment> {
-        let (fs, path) = (&*self.env.fs, self.reader.path(id));
+        let (fs, path) = (&*self.env.fs, self.reader.segments().path(id));
         let capacity = self.options.segment_bytes_max;
         if self.options.log_mode == LogMode::Plain || self.room_for(&path, 0, 0, Claim::Data).is_err() {
             return None;

@@ -285,7 +285,7 @@ impl Cube {
             let bytes = match &active {
                 Some((segment, end)) if segment.header().id == id => *end,
                 // A length that cannot be read is no reason to fail: the figure is then 0.
-                _ => self.reader.segment(id).ok().and_then(|open| open.file().len().ok()).unwrap_or(0),
+                _ => self.reader.segments().get(id).ok().and_then(|open| open.file().len().ok()).unwrap_or(0),
             };
             let live_bytes = state.version.segments().live(id).bytes;
             Some(SegmentStats { id: id.0, bytes, live_bytes, ..SegmentStats::default() })

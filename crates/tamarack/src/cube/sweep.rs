@@ -88,6 +88,10 @@ impl Sweep {
 impl Cube {
     /// Notes the reads of a window that is about to be read, and has the device begin with what is worth it.
     pub(super) fn sweep(&self, sweep: &mut Sweep, fetch: &Fetch) {
+        if self.reader.segments().are_direct() {
+            // What is read whole would not be kept.
+            return;
+        }
         sweep.begin_window();
         let (mut due, mut known) = (None, None);
         for (segment, bytes, first) in fetch.scattered() {
@@ -107,7 +111,7 @@ impl Cube {
     }
 
     fn is_in_memory(&self, pointer: ValuePointer) -> bool {
-        let segment = self.reader.segment(pointer.segment);
+        let segment = self.reader.segments().get(pointer.segment);
         let mut byte = [0];
         // Whoever reads the value is told what is wrong.
         segment.is_ok_and(|segment| {
@@ -118,7 +122,7 @@ impl Cube {
     /// Has the device read all of `segment`, unless it is much larger than what was paid for. Advice: what fails is read later, by
     /// those who want it.
     fn read_whole(&self, segment: SegmentId) {
-        let Ok(segment) = self.reader.segment(segment) else { return };
+        let Ok(segment) = self.reader.segments().get(segment) else { return };
         let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
         let read = move || {
             let file = segment.file();

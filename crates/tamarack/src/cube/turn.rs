@@ -10,7 +10,7 @@ use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::vlog::reader::OpenSegment;
+use crate::vlog::open_segments::OpenSegment;
 use crate::vlog::segment::{PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize};
 
 /// A memtable with less than this part of its room left is frozen.
@@ -96,7 +96,7 @@ impl Cube {
                 durable: self.durability.durable(),
             };
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
-        let path = self.reader.path(turn.id);
+        let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
         let prepared = match self.spare.take(turn.id, room) {
             Some(spare) => spare,
@@ -114,7 +114,7 @@ impl Cube {
             drop(self.env.fs.remove_file(&path));
         })?);
         let open = OpenSegment::new(Arc::clone(segment.shared().file()), path, header.seed());
-        self.reader.insert(turn.id, open);
+        self.reader.segments().insert(turn.id, open);
         self.durability.add_segment(Arc::clone(segment.shared()));
         self.current.add_segment(handle);
         if let Some(full) = &turn.full {

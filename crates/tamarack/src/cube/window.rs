@@ -13,7 +13,8 @@ use crate::base::error::{Error, Result};
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Ordering};
 use crate::index::version::Version;
-use crate::vlog::fetch::Wanted;
+use crate::vlog::fetch::How;
+use crate::vlog::plan::Wanted;
 
 /// Entries and, as far as they were read, values.
 #[derive(Debug, Default)]
@@ -36,8 +37,8 @@ pub struct Source<'a> {
     pub cube: &'a Cube,
     /// Where records have gone.
     pub version: &'a Version,
-    /// Whether values' checksums are looked at.
-    pub verify: bool,
+    /// How they are read.
+    pub how: How,
 }
 
 /// A value of a window.
@@ -117,7 +118,7 @@ impl Window {
             .fold((0, 0), |(count, bytes), want| (count + 1, bytes + u64::from(want.pointer.stored_len)));
         let (keys, buffers, waits) = (Arc::clone(&self.bytes), std::mem::take(buffers), ahead.is_none());
         let look = ahead.map_or(Look::Here, Look::Meanwhile);
-        let reading = source.cube.read_values(keys, wanted, source.verify, buffers, look);
+        let reading = source.cube.read_values(keys, wanted, source.how, buffers, look);
         // Of larger values the order matters little. What is read ahead of a long walk costs not much more than its bytes, for `sweep`
         // bounds that.
         if bytes < SCATTERED_BYTES_MAX * count {

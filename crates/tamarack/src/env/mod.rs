@@ -46,6 +46,12 @@ impl fmt::Debug for Env {
 pub trait Fs: Send + Sync + fmt::Debug {
     /// Opens an existing file for reading.
     fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>>;
+    /// The same, but what is not in the system's cache of files is read past it, if the system can: it does not come into the cache, and
+    /// nothing has to go for it. That takes two descriptors. [`File::read_at`] needs least time where `offset`, the
+    /// length, and the address of the memory are multiples of [`PAGE_BYTES`].
+    fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.open_read(path)
+    }
     /// Opens an existing file for reading and writing.
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// Creates a file that must not exist, for reading and writing.
@@ -101,6 +107,9 @@ pub trait ReadQueue: Send + fmt::Debug {
     /// being used again.
     fn rest(&mut self) -> bool;
 }
+
+/// What reads past the system's cache are best multiples of: no device has larger sectors.
+pub const PAGE_BYTES: u64 = 4096;
 
 /// How a directory is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,10 @@
 //! Files that are written from front to back go to the device while they are written, so that the sync at their end has
 //! little to wait for.
 
-use super::File;
+use super::{File, PAGE_BYTES};
 
 /// Bytes after which writing begins: enough to lie together on the device.
 const STEP_BYTES: u64 = 1 << 20;
-/// A page that is written to once more would have to go to the device again.
-const PAGE_BYTES: u64 = 4096;
 
 /// How far a growing file is on its way to the device.
 #[derive(Debug, Default)]
@@ -17,6 +15,7 @@ pub struct WriteBehind {
 impl WriteBehind {
     /// All of `file` before `end` has been written to, and will not be again.
     pub fn written(&mut self, file: &dyn File, end: u64) {
+        // A page that is written to once more would have to go to the device again.
         let end = end - end % PAGE_BYTES;
         if end >= self.begun + STEP_BYTES {
             // Advice alone: what cannot be written, the sync tells.

@@ -24,6 +24,7 @@ use std::slice;
 
 use super::arena::{Arena, WORD_BYTES};
 use super::shadow::Link;
+use crate::base::prefetch::prefetch;
 use crate::base::sync::{Ordering, interleave};
 
 /// The tallest tower. With half of each level's nodes on the next, searches stay logarithmic up to 2^20 entries,
@@ -231,13 +232,7 @@ impl<'a> Slot<'a> {
     /// Has the processor fetch the node, for whoever will soon be here.
     #[inline]
     pub(super) fn prefetch(self) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let address = self.node.arena.address(self.node.place - 1 - self.level);
-            // SAFETY: a hint, for which any address will do.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-        }
+        prefetch(self.node.arena.address(self.node.place - 1 - self.level));
     }
 
     fn edge(self, word: u64) -> Edge<'a> {

@@ -11,7 +11,8 @@ use super::format::{
     BatchPlace, Footer, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
     record_len,
 };
-use super::reader::{OpenSegment, SegmentReader};
+use super::open_segments::OpenSegment;
+use super::reader::SegmentReader;
 use super::relocation::Relocations;
 use super::segment::{meta_of, sync_parent};
 use crate::base::checksum::{Checksum, Seed};

@@ -8,22 +8,17 @@
 
 use std::ops::Range;
 
-use super::format::record_len;
+use super::open_segments::OpenSegment;
+use super::plan::{RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan};
 use super::queues;
-use super::reader::{OpenSegment, SegmentReader, StoredValue};
+use super::reader::{SegmentReader, StoredValue};
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
+use crate::env::PAGE_BYTES;
 use crate::env::pool::Job;
 
-/// A gap of at most this many bytes between two records is read along rather than skipped.
-const GAP_BYTES_MAX: u64 = 16 * 1024;
-/// One read fetches at most this many bytes, unless a single record is larger: little enough that what was read is still
-/// in the processor's cache when it is checked, enough that the device reads in sequence.
-const RUN_BYTES_MAX: u64 = 256 * 1024;
-/// A read of so many bytes is part of a walk along the log: the kernel may read ahead of it.
-const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.
 const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
@@ -36,82 +31,13 @@ const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// ... and the device begins as soon as it has been given so many: not before all are.
 const BEGUN_TOGETHER: usize = 8;
 
-/// One value wanted.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Whatever the caller knows it by.
-    pub place: usize,
-    /// Where it lies.
-    pub pointer: ValuePointer,
-    /// Where, among the caller's keys, the one is that it was written under.
-    pub key: Range<usize>,
-}
-
-impl Wanted {
-    /// Segment and offset, as one number.
-    fn position(&self) -> u64 {
-        u64::from(self.pointer.segment.0) << 32 | u64::from(self.pointer.offset)
-    }
-
-    fn record_len(&self) -> u64 {
-        record_len(self.key.len(), u64::from(self.pointer.stored_len))
-    }
-}
-
-/// Records that one read fetches, in the order of their place.
-#[derive(Debug, Clone)]
-struct Run {
-    segment: SegmentId,
-    start: u64,
-    end: u64,
-    members: Range<usize>,
-    /// Whether the records have gaps between them and do not overlap: then their values can move together.
-    has_gaps: bool,
-}
-
-impl Run {
-    fn len(&self) -> u64 {
-        self.end - self.start
-    }
-
-    /// Whether it is part of a walk along the log.
-    fn is_walk(&self) -> bool {
-        self.len() >= WALK_BYTES_MIN
-    }
-}
-
-/// Groups `wanted`, sorted by place, into reads.
-fn plan(wanted: &[Wanted]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut overlap = false;
-    for (at, want) in wanted.iter().enumerate() {
-        let (segment, start) = (want.pointer.segment, u64::from(want.pointer.offset));
-        let end = start + want.record_len();
-        match runs.last_mut() {
-            Some(run)
-                if run.segment == segment
-                    && start <= run.end + GAP_BYTES_MAX
-                    && end.max(run.end) - run.start <= RUN_BYTES_MAX =>
-            {
-                overlap |= start < run.end;
-                run.has_gaps = !overlap && (run.has_gaps || start > run.end);
-                run.end = run.end.max(end);
-                run.members.end = at + 1;
-            }
-            _ => {
-                overlap = false;
-                runs.push(Run { segment, start, end, members: at..at + 1, has_gaps: false });
-            }
-        }
-    }
-    runs
-}
-
-/// Whether most of `wanted` need a read of their own.
-pub fn lie_apart(wanted: &[Wanted]) -> bool {
-    let mut sorted = wanted.to_vec();
-    sorted.sort_unstable_by_key(Wanted::position);
-    plan(&sorted).len() * 2 > wanted.len()
+/// How values are read.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// Whether their checksums are looked at.
+    pub verify: bool,
+    /// Whether the system's cache of files may be filled with what is part of a walk; else that is read past it.
+    pub fill_cache: bool,
 }
 
 /// Values to be read, and what has become of them.
@@ -119,7 +45,7 @@ pub fn lie_apart(wanted: &[Wanted]) -> bool {
 pub struct Fetch {
     reader: Arc<SegmentReader>,
     keys: Arc<Vec<u8>>,
-    verify: bool,
+    how: How,
     wanted: Vec<Wanted>,
     /// Those that wait for the device, or may.
     runs: Vec<Run>,
@@ -167,16 +93,17 @@ impl Fetch {
         reader: &Arc<SegmentReader>,
         keys: Arc<Vec<u8>>,
         mut wanted: Vec<Wanted>,
-        verify: bool,
+        how: How,
         ways: usize,
         buffers: Vec<Vec<u8>>,
     ) -> Self {
         wanted.sort_unstable_by_key(Wanted::position);
-        let runs = plan(&wanted);
+        let how = How { fill_cache: how.fill_cache && !reader.segments().are_direct(), ..how };
+        let runs = plan(&wanted, if how.fill_cache { RUN_BYTES_MAX } else { RUN_BYTES_MAX_PAST_CACHE });
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
         let reader = Arc::clone(reader);
         let manner = Manner::Shared(1);
-        let mut fetch = Self { reader, keys, verify, wanted, runs, ways, manner, runs_of_share: 1, progress };
+        let mut fetch = Self { reader, keys, how, wanted, runs, ways, manner, runs_of_share: 1, progress };
         fetch.deal();
         fetch
     }
@@ -412,12 +339,13 @@ impl Share {
 
     /// Takes the values of `run` out of its `bytes`. Where these are not all there are, each value is to have its own outcome.
     fn take_run(&mut self, fetch: &Fetch, segment: &OpenSegment, run: &Run, bytes: &[u8]) {
-        let Fetch { reader, keys, verify, wanted, .. } = fetch;
+        let Fetch { reader, keys, how, wanted, .. } = fetch;
         for want in &wanted[run.members.clone()] {
             let at = (u64::from(want.pointer.offset) - run.start) as usize;
             let key = &keys[want.key.clone()];
             let whole = bytes.len() as u64 == run.len();
-            let found = whole.then(|| reader.find_value(segment, want.pointer, key, *verify, &bytes[at..]));
+            let found =
+                whole.then(|| reader.find_value(segment, want.pointer, key, how.verify, &bytes[at..]));
             match found {
                 Some(Ok(Some(StoredValue { codec, range }))) => {
                     let value = &bytes[at..][range];
@@ -457,15 +385,15 @@ impl Share {
         {
             return Ok(Arc::clone(segment));
         }
-        let segment = fetch.reader.segment(id)?;
+        let segment = fetch.reader.segments().for_values(id)?;
         self.segment = Some((id, Arc::clone(&segment)));
         Ok(segment)
     }
 
     fn read_one(&mut self, fetch: &Fetch, segment: &OpenSegment, want: &Wanted) {
-        let Fetch { reader, keys, verify, .. } = fetch;
+        let Fetch { reader, keys, how, .. } = fetch;
         let key = &keys[want.key.clone()];
-        match reader.read_record(segment, want.pointer, key, *verify, &mut self.out.bytes, self.used) {
+        match reader.read_record(segment, want.pointer, key, how.verify, &mut self.out.bytes, self.used) {
             Ok(stored) => {
                 self.used = stored.range.end;
                 self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
@@ -483,25 +411,29 @@ impl Share {
         members: &[Wanted],
         wait: Wait,
     ) -> Result<bool> {
-        let Fetch { reader, keys, verify, .. } = fetch;
-        let (base, len) = (self.used, usize::try_from(run.len()).expect("runs are bounded"));
-        self.make_room(len);
-        let bytes = &mut self.out.bytes[base..base + len];
-        if wait == Wait::No {
-            if !reader.read_bytes_cached(segment, run.start, bytes)? {
-                return Ok(false);
-            }
-        } else if run.is_walk() {
-            reader.read_bytes(&*reader.segment_for_walks(run.segment)?, run.start, bytes)?;
+        let Fetch { reader, keys, how, .. } = fetch;
+        let len = usize::try_from(run.len()).expect("runs are bounded");
+        let base = if run.is_walk() && !fetch.how.fill_cache && wait == Wait::Yes {
+            self.read_pages(reader, run)?
         } else {
-            reader.read_bytes(segment, run.start, bytes)?;
-        }
+            self.make_room(len);
+            let bytes = &mut self.out.bytes[self.used..][..len];
+            match wait {
+                Wait::No if !reader.read_bytes_cached(segment, run.start, bytes)? => return Ok(false),
+                Wait::No => {}
+                Wait::Yes if run.is_walk() => {
+                    reader.read_bytes(&*reader.segments().for_walks(run.segment)?, run.start, bytes)?;
+                }
+                Wait::Yes => reader.read_bytes(segment, run.start, bytes)?,
+            }
+            self.used
+        };
         self.used = base + len;
         let (first, mut spelled_otherwise) = (self.out.found.len(), Vec::new());
         for want in members {
             let at = base + (u64::from(want.pointer.offset) - run.start) as usize;
             let bytes = &self.out.bytes[at..base + len];
-            match reader.find_value(segment, want.pointer, &keys[want.key.clone()], *verify, bytes) {
+            match reader.find_value(segment, want.pointer, &keys[want.key.clone()], how.verify, bytes) {
                 Ok(Some(StoredValue { codec, range })) => {
                     let stored = StoredValue { codec, range: at + range.start..at + range.end };
                     self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
@@ -519,6 +451,20 @@ impl Share {
         Ok(true)
     }
 
+    /// Reads all of `run` past the system's cache of files, as whole pages into pages of memory: nothing has to be copied then.
+    /// Returns where in the buffer it begins.
+    fn read_pages(&mut self, reader: &SegmentReader, run: &Run) -> Result<usize> {
+        let start = run.start - run.start % PAGE_BYTES;
+        let len = usize::try_from(run.end.next_multiple_of(PAGE_BYTES) - start).expect("runs are bounded");
+        let page = PAGE_BYTES as usize;
+        self.make_room(len + page);
+        let begins = self.used + self.out.bytes[self.used..].as_ptr().align_offset(page).min(page);
+        let pages = &mut self.out.bytes[begins..begins + len];
+        let wanted = (run.start - start) as usize..(run.end - start) as usize;
+        reader.read_around(&*reader.segments().past_cache(run.segment)?, start, pages, wanted.clone())?;
+        Ok(begins + wanted.start)
+    }
+
     /// Moves the values found from `first` on together, so that they begin at `base` and what lay between them takes no
     /// memory.
     fn close_gaps(&mut self, base: usize, first: usize) {
@@ -529,47 +475,5 @@ impl Share {
             self.used += stored.range.len();
             stored.range = to..self.used;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn want(segment: u32, offset: u32, stored_len: u32) -> Wanted {
-        let pointer = ValuePointer { segment: SegmentId(segment), offset, stored_len };
-        Wanted { place: 0, pointer, key: 0..3 }
-    }
-
-    fn runs(wanted: &[Wanted]) -> Vec<(u32, u64, u64, usize)> {
-        plan(wanted).iter().map(|run| (run.segment.0, run.start, run.end, run.members.len())).collect()
-    }
-
-    #[test]
-    fn neighbours_are_joined_and_distant_records_are_not() {
-        let wanted = [want(1, 100, 73), want(1, 200, 73), want(1, 90_000, 73), want(2, 90_100, 73)];
-        assert_eq!(runs(&wanted), [(1, 100, 300, 2), (1, 90_000, 90_100, 1), (2, 90_100, 90_200, 1)]);
-    }
-
-    #[test]
-    fn a_read_has_a_largest_size() {
-        let wanted = [want(1, 0, 200_000), want(1, 200_100, 200_000), want(1, 400_200, 5_000_000)];
-        assert_eq!(runs(&wanted).len(), 3);
-    }
-
-    #[test]
-    fn the_same_record_may_be_wanted_twice() {
-        let wanted = [want(1, 100, 73), want(1, 100, 73)];
-        assert_eq!(runs(&wanted), [(1, 100, 200, 2)]);
-    }
-
-    #[test]
-    fn only_records_apart_are_moved_together() {
-        let has_gaps = |wanted: &[Wanted]| plan(wanted).iter().map(|run| run.has_gaps).collect::<Vec<_>>();
-        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 200, 73)]), [false]);
-        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 201, 73)]), [true]);
-        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 300, 73), want(1, 399, 73)]), [false]);
-        assert_eq!(has_gaps(&[want(1, 100, 73), want(1, 100, 73), want(1, 300, 73)]), [false]);
-        assert_eq!(has_gaps(&[want(1, 100, 73), want(2, 100, 73), want(2, 300, 73)]), [false, true]);
     }
 }

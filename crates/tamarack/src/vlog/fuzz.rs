@@ -8,7 +8,8 @@ use super::format::{
     SEGMENT_HEADER_BYTES, SegmentHeader, find_mark, guess_mark,
 };
 use super::heads::HeadReader;
-use super::reader::{OpenSegment, SegmentReader, read_footer, read_header};
+use super::open_segments::{OpenSegment, OpenSegments, read_footer, read_header};
+use super::reader::SegmentReader;
 use super::recover::{Replayed, Task, recover};
 use super::relocation::Relocations;
 use super::scan::{Scanner, Values};
@@ -85,7 +86,8 @@ pub fn segment(env: &Env, data: &[u8]) -> Result<()> {
     let footer = read_footer(&*file, &path, &header, len)?;
     let limit = footer.as_ref().map_or(len, |footer| footer.records_end);
     let keys = KeyOrder::new(Arc::new(Bytewise));
-    let reader = SegmentReader::new(Arc::clone(&env.fs), directory.to_path_buf(), cube, keys, 2, 1 << 12);
+    let segments = OpenSegments::new(Arc::clone(&env.fs), directory.to_path_buf(), cube, 2, false);
+    let reader = SegmentReader::new(segments, keys, 1 << 12);
     let open = OpenSegment::new(Arc::clone(&file), path.clone(), header.seed());
     let mut value = Vec::new();
     if let Some(pointer) = pointer {

@@ -2,7 +2,7 @@
 //! all others: what stands between them may be damaged and nobody cares.
 
 use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
-use super::reader::OpenSegment;
+use super::open_segments::OpenSegment;
 use crate::base::error::{Error, Result};
 use crate::env::read_exact_at;
 

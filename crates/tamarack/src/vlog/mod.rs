@@ -2,8 +2,8 @@
 //!
 //! A log is a chain of segment files whose bytes [`format`] defines. [`segment`] writes the newest one and seals
 //! it, [`scan`] walks over records without reading values, [`recover`] finds where a log ends after a crash and
-//! whether what is missing may be missing, [`reader`] gives a value for a pointer and [`fetch`] many
-//! values at once. For garbage collection [`heads`] reads chosen records, [`cold`] writes the segment that keeps them,
+//! whether what is missing may be missing, [`reader`] gives a value for a pointer, out of [`open_segments`], and [`fetch`] many
+//! values at once, by the reads of a [`plan`]. For garbage collection [`heads`] reads chosen records, [`cold`] writes the segment that keeps them,
 //! and [`relocation`] tells where they have gone; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment; [`shape`]
 //! tells in which order the keys of a segment lie. Who may write where and when
 //! is decided by the layer above (`cube::commit`, `cube::collect`); nothing here knows the index.
@@ -14,6 +14,8 @@ pub mod format;
 pub mod fuzz;
 pub mod heads;
 pub mod lease;
+pub mod open_segments;
+pub mod plan;
 mod queues;
 pub mod reader;
 pub mod recover;

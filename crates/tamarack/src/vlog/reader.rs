@@ -2,148 +2,25 @@
 //!
 //! One positional read fetches the whole record: the pointer tells its place and the stored length, and whoever
 //! follows a pointer has the key. Checksum of header and key, key, kind and length are checked on every read;
-//! only the value's checksum can be skipped (I-08). Open files are shared and bounded in number.
+//! only the value's checksum can be skipped (I-08).
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use super::cold::relocation_key;
-use super::format::{
-    FOOTER_TRAILER_BYTES, Footer, HeaderFault, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    SEGMENT_HEADER_BYTES, SegmentHeader, check_head, mend_record, record_len,
-};
+use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head, mend_record, record_len};
+use super::open_segments::{OpenSegment, OpenSegments};
 use super::queues::Queues;
 use super::relocation::Relocations;
 use crate::base::cache::{Cache, Weighter};
-use crate::base::checksum::{Checksum, Seed};
+use crate::base::checksum::Checksum;
 use crate::base::codec::Codec;
 use crate::base::comparator::Bytewise;
 use crate::base::error::{Error, Result};
-use crate::base::ids::{CubeId, SegmentId};
+use crate::base::ids::SegmentId;
 use crate::base::keys::KeyOrder;
-use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, read_exact_at};
-
-/// A segment open for reading.
-#[derive(Debug)]
-pub struct OpenSegment {
-    file: Arc<dyn File>,
-    path: PathBuf,
-    seed: Seed,
-}
-
-impl OpenSegment {
-    /// A segment whose header is known.
-    pub fn new(file: Arc<dyn File>, path: PathBuf, seed: Seed) -> Self {
-        Self { file, path, seed }
-    }
-
-    /// Its file.
-    pub fn file(&self) -> &dyn File {
-        &*self.file
-    }
-
-    /// The same, to be kept open.
-    pub(super) fn shared_file(&self) -> &Arc<dyn File> {
-        &self.file
-    }
-
-    /// Its file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The seed of its checksums.
-    pub fn seed(&self) -> Seed {
-        self.seed
-    }
-
-    /// Refuses a record that is larger than what is left of the file at `offset`: a forged length must not ask for memory.
-    /// A small one is not worth asking the file system how long the file is.
-    pub fn check_room(&self, offset: u64, len: usize) -> Result<()> {
-        if len <= UNCHECKED_BYTES_MAX {
-            return Ok(());
-        }
-        let file = self.file.len().map_err(|error| Error::io("read the length of", &self.path, error))?;
-        let left = file.saturating_sub(offset);
-        if len as u64 <= left {
-            return Ok(());
-        }
-        let expected = format!("a record of {len} bytes");
-        Err(Error::corruption(
-            &self.path,
-            offset,
-            expected,
-            format!("{left} bytes before the end of the file"),
-        ))
-    }
-}
-
-/// Files open for walks, at most: a walk is in one or two at a time.
-const WALKED_FILES_MAX: usize = 8;
-/// Records up to this many bytes are read without a look at the length of the file.
-const UNCHECKED_BYTES_MAX: usize = 256 << 10;
-
-/// Reads a segment's header, and checks that it is the one its name says.
-///
-/// # Errors
-/// `Io`, `Corruption`, `Unsupported`.
-pub fn read_header(file: &dyn File, path: &Path, cube: CubeId, id: SegmentId) -> Result<SegmentHeader> {
-    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
-    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
-    if read < bytes.len() {
-        return Err(Error::corruption(path, 0, "a segment header of 80 bytes", format!("{read} bytes")));
-    }
-    match SegmentHeader::decode(&bytes) {
-        Ok(header) if header.cube == cube && header.id == id => Ok(header),
-        Ok(header) => Err(Error::corruption(
-            path,
-            0,
-            format!("segment {id} of cube {:#x}", cube.0),
-            format!("segment {} of cube {:#x}", header.id, header.cube.0),
-        )),
-        Err(HeaderFault::Blank) => Err(Error::corruption(path, 0, "a segment header", "zeros")),
-        Err(HeaderFault::Version(version)) => Err(Error::unsupported(format!(
-            "{} has segment format {version}; this build reads format 1: use a newer build",
-            path.display()
-        ))),
-        Err(HeaderFault::Damaged(found)) => Err(Error::corruption(path, 0, "a segment header", found)),
-    }
-}
-
-/// The header of a sealed segment of which one byte is damaged, in memory alone; `None` if it is another's, or lost.
-///
-/// # Errors
-/// `Io`.
-pub fn mended_header(
-    file: &dyn File,
-    path: &Path,
-    cube: CubeId,
-    id: SegmentId,
-) -> Result<Option<SegmentHeader>> {
-    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
-    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
-    let header = Some(&bytes).filter(|_| read == bytes.len());
-    Ok(header.and_then(|bytes| SegmentHeader::mend(bytes, cube, id)))
-}
-
-/// The footer of a segment file of `len` bytes; `None` if it is not sealed, or its footer is damaged: the
-/// records can be found without it.
-pub fn read_footer(file: &dyn File, path: &Path, header: &SegmentHeader, len: u64) -> Result<Option<Footer>> {
-    let Some(trailer_at) = len.checked_sub(FOOTER_TRAILER_BYTES as u64) else { return Ok(None) };
-    let io = |error| Error::io("read", path, error);
-    let mut trailer = [0; FOOTER_TRAILER_BYTES];
-    read_exact_at(file, &mut trailer, trailer_at).map_err(io)?;
-    let Some((start, payload_len, crc)) = Footer::decode_trailer(header.seed(), len, &trailer) else {
-        return Ok(None);
-    };
-    let mut payload = vec![0; usize::try_from(payload_len).expect("a payload lies inside its file")];
-    read_exact_at(file, &mut payload, start).map_err(io)?;
-    Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
-}
 
 /// Where a value lies among bytes that were read, and how it is stored there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,13 +55,8 @@ impl Weighter<(SegmentId, u32), Arc<Relocations>> for RelocationWeight {
 /// Every segment of a cube, for reading.
 #[derive(Debug)]
 pub struct SegmentReader {
-    fs: Arc<dyn Fs>,
-    directory: PathBuf,
-    cube: CubeId,
+    segments: OpenSegments,
     order: KeyOrder,
-    open: Cache<SegmentId, Arc<OpenSegment>>,
-    /// Some of them open once more, for walks: the kernel reads ahead of those files.
-    open_for_walks: Cache<SegmentId, Arc<OpenSegment>>,
     /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
     relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
     relocation_order: KeyOrder,
@@ -193,31 +65,25 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// A reader of the segments in `directory` that keeps at most `files_max` of them open, and at most
-    /// `relocation_bytes_max` of relocation tables in memory: one that is not there costs a read of the device.
-    pub fn new(
-        fs: Arc<dyn Fs>,
-        directory: PathBuf,
-        cube: CubeId,
-        order: KeyOrder,
-        files_max: usize,
-        relocation_bytes_max: u64,
-    ) -> Self {
+    /// A reader of `segments`, with keys in `order`, that keeps at most `relocation_bytes_max` of relocation tables in memory: one that is
+    /// not there costs a read of the device.
+    pub fn new(segments: OpenSegments, order: KeyOrder, relocation_bytes_max: u64) -> Self {
         // Under shuttle no table stays in memory: one that did would hide that its file is gone.
         let relocation_bytes_max = if cfg!(shuttle) { 0 } else { relocation_bytes_max };
         let tables = (relocation_bytes_max / RELOCATION_BYTES_TYPICAL).max(1) as usize;
         Self {
-            queues: Queues::new(Arc::clone(&fs)),
-            fs,
-            directory,
-            cube,
+            queues: Queues::new(Arc::clone(segments.fs())),
+            segments,
             order,
-            open: Cache::new(files_max),
-            open_for_walks: Cache::new(WALKED_FILES_MAX),
             relocations: Cache::with_weighter(tables, relocation_bytes_max, RelocationWeight),
             relocation_order: KeyOrder::new(Arc::new(Bytewise)),
             counters: ReadCounters::default(),
         }
+    }
+
+    /// The segments that it reads.
+    pub fn segments(&self) -> &OpenSegments {
+        &self.segments
     }
 
     /// What reading has cost so far.
@@ -235,57 +101,12 @@ impl SegmentReader {
         self.relocations.weight()
     }
 
-    /// The path of segment `id`.
-    pub fn path(&self, id: SegmentId) -> PathBuf {
-        FileName::Segment(id).path(&self.directory)
-    }
-
-    /// Gives a segment that is open already.
-    pub fn insert(&self, id: SegmentId, segment: OpenSegment) {
-        self.open.insert(id, Arc::new(segment));
-    }
-
-    /// Forgets a segment that is about to be removed.
-    pub fn forget(&self, id: SegmentId) {
-        self.open.remove(&id);
-        self.open_for_walks.remove(&id);
-    }
-
-    /// Segment `id`, opened if it is not open.
-    ///
-    /// # Errors
-    /// `Io`; `Corruption` when the file is missing or its header is not that of segment `id`.
-    pub fn segment(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
-        self.open.get_or_insert_with(&id, || {
-            let path = self.path(id);
-            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
-            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
-            let header = read_header(&*file, &path, self.cube, id);
-            let seed =
-                header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
-            Ok(Arc::new(OpenSegment::new(file, path, seed)))
-        })
-    }
-
-    /// The same for reads of one stretch after the other.
-    ///
-    /// # Errors
-    /// As [`segment`](Self::segment).
-    pub fn segment_for_walks(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
-        self.open_for_walks.get_or_insert_with(&id, || {
-            let (path, seed) = (self.path(id), self.segment(id)?.seed());
-            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
-            file.advise(Access::Sequential).map_err(|error| Error::io("advise on", &path, error))?;
-            Ok(Arc::new(OpenSegment::new(file, path, seed)))
-        })
-    }
-
     /// Replaces `value` by the value that `pointer` points to, which was written under `key`. One device read.
     ///
     /// # Errors
     /// `Io`; `Corruption` when the record is not whole, or is not that of `key`. `value` is then empty.
     pub fn read(&self, pointer: ValuePointer, key: &[u8], verify: bool, value: &mut Vec<u8>) -> Result<()> {
-        let segment = self.segment(pointer.segment)?;
+        let segment = self.segments.for_values(pointer.segment)?;
         let result = self.read_from(&segment, pointer, key, verify, value);
         if result.is_err() {
             value.clear();
@@ -359,7 +180,7 @@ impl SegmentReader {
     ) -> Result<()> {
         value.clear();
         codec.decompress_into(stored, value).map_err(|found| {
-            let path = self.path(pointer.segment);
+            let path = self.segments.path(pointer.segment);
             Error::corruption(&path, u64::from(pointer.offset), "a compressed value", found)
         })
     }
@@ -404,7 +225,7 @@ impl SegmentReader {
     /// `Io`, `Corruption`.
     pub fn relocations(&self, table: ValuePointer, id: SegmentId) -> Result<Arc<Relocations>> {
         self.relocations.get_or_insert_with(&(table.segment, table.offset), || {
-            let segment = self.segment(table.segment)?;
+            let segment = self.segments.get(table.segment)?;
             let key = relocation_key(id);
             let len = record_len(key.len(), u64::from(table.stored_len)) as usize;
             segment.check_room(u64::from(table.offset), len)?;
@@ -462,8 +283,8 @@ impl SegmentReader {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<bool> {
-        let found = segment.file.read_cached(bytes, offset);
-        let found = found.map_err(|error| Error::io("read", &segment.path, error))?;
+        let found = segment.file().read_cached(bytes, offset);
+        let found = found.map_err(|error| Error::io("read", segment.path(), error))?;
         if found {
             self.count_read(bytes.len() as u64);
         }
@@ -476,16 +297,27 @@ impl SegmentReader {
     }
 
     pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let wanted = 0..bytes.len();
+        self.read_around(segment, offset, bytes, wanted)
+    }
+
+    /// Reads what the file has of `bytes`, which must be all of those that are `wanted`.
+    pub(super) fn read_around(
+        &self,
+        segment: &OpenSegment,
+        offset: u64,
+        bytes: &mut [u8],
+        wanted: Range<usize>,
+    ) -> Result<()> {
         self.count_read(bytes.len() as u64);
-        read_exact_at(&*segment.file, bytes, offset).map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => Error::corruption(
-                &segment.path,
-                offset,
-                format!("a record of {} bytes", bytes.len()),
-                error.to_string(),
-            ),
-            _ => Error::io("read", &segment.path, error),
-        })
+        let read = segment.file().read_at(bytes, offset);
+        let read = read.map_err(|error| Error::io("read", segment.path(), error))?;
+        if read >= wanted.end {
+            return Ok(());
+        }
+        let expected = format!("a record of {} bytes", wanted.len());
+        let found = format!("the end of the file at {}", offset + read as u64);
+        Err(Error::corruption(segment.path(), offset + wanted.start as u64, expected, found))
     }
 }
 
@@ -516,7 +348,8 @@ fn check_record(
     verify: bool,
 ) -> Result<RecordHeader> {
     let offset = u64::from(pointer.offset);
-    let corrupt = |expected: String, found: String| Error::corruption(&segment.path, offset, expected, found);
+    let corrupt =
+        |expected: String, found: String| Error::corruption(segment.path(), offset, expected, found);
     let header = RecordHeader::decode(record.first_chunk().expect("records are longer than their header"))
         .map_err(|found| corrupt("a record".into(), found))?;
     let head_len = RECORD_HEADER_BYTES + usize::from(header.key_len);
@@ -524,7 +357,7 @@ fn check_record(
         let expected = format!("a key of {} and a value of {} bytes", key.len(), pointer.stored_len);
         return Err(corrupt(expected, format!("{} and {} bytes", header.key_len, header.stored_len)));
     }
-    check_head(segment.seed, offset, &record[..head_len]).map_err(|(stored, computed)| {
+    check_head(segment.seed(), offset, &record[..head_len]).map_err(|(stored, computed)| {
         corrupt(format!("record checksum {stored:#010x}"), format!("{computed:#010x}"))
     })?;
     let written_key = &record[RECORD_HEADER_BYTES..head_len];
@@ -542,14 +375,6 @@ fn check_record(
         }
     }
     Ok(header)
-}
-
-/// A file that the index refers to and that is not there is damage, not an ordinary failure.
-fn missing_or_io(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return Error::corruption(path, 0, "a segment of the value log", "no file");
-    }
-    Error::io("open", path, error)
 }
 
 #[cfg(test)]

@@ -1,15 +1,21 @@
 //! What a pointer must lead to. Flipped bytes are the business of `tests/engine/damage.rs`; here every checksum is right.
 
+use std::path::{Path, PathBuf};
+
 use super::*;
 use crate::base::codec::Codec;
 use crate::base::error::ErrorKind;
-use crate::base::ids::{LogPosition, Sequence};
+use crate::base::ids::{CubeId, LogPosition, Sequence};
+use crate::base::names::FileName;
+use crate::env::Fs;
 use crate::env::fault::{Call, EIO, Fault, FaultEnv};
 use crate::env::sim::{SimDisk, SimOptions};
-use crate::vlog::fetch::{Fetch, Wanted};
-use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES};
+use crate::vlog::fetch::{Fetch, How};
+use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::vlog::plan::Wanted;
 use crate::vlog::queues::QUEUE_DEPTH;
 
+const HOW: How = How { verify: true, fill_cache: true };
 const DIRECTORY: &str = "cube";
 const ID: SegmentId = SegmentId(1);
 
@@ -54,8 +60,8 @@ fn written_to(fs: Arc<dyn Fs>, records: &[Record<'_>]) -> (SegmentReader, Vec<Va
     let file = fs.create_new(&path).expect("nothing fails");
     file.write_at(&bytes, 0).expect("nothing fails");
     let order = KeyOrder::new(Arc::new(Bytewise));
-    let reader = SegmentReader::new(fs, PathBuf::from(DIRECTORY), CubeId(7), order, 4, 1 << 20);
-    (reader, pointers)
+    let segments = OpenSegments::new(fs, PathBuf::from(DIRECTORY), CubeId(7), 4, false);
+    (SegmentReader::new(segments, order, 1 << 20), pointers)
 }
 
 #[test]
@@ -95,7 +101,7 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
     let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
     let mut fetch =
-        Fetch::new(&Arc::new(reader), Arc::new(keys.concat().into_bytes()), wanted, true, 100, Vec::new());
+        Fetch::new(&Arc::new(reader), Arc::new(keys.concat().into_bytes()), wanted, HOW, 100, Vec::new());
     assert_eq!(fetch.shares(), keys.len());
 
     let mut read = Vec::new();
@@ -144,7 +150,7 @@ fn of_what_is_read_together_each_value_has_its_own_outcome() {
         let wanted = |(place, &pointer)| Wanted { place, pointer, key: 3 * place..3 * place + 3 };
         let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
         let keys_together = Arc::new(keys.concat().into_bytes());
-        let fetch = Fetch::new(&Arc::new(reader), keys_together, wanted, true, 5, Vec::new());
+        let fetch = Fetch::new(&Arc::new(reader), keys_together, wanted, HOW, 5, Vec::new());
         fetch.work();
         assert_eq!(faults.triggered(), u64::from(fetch.shares() == 1), "in the other world nothing fails");
         let (mut read, mut failed) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use super::format::{
     Footer, HeaderFault, MARK_RECORD_BYTES, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES,
     SegmentHeader, check_head, find_mark,
 };
-use super::reader::read_footer;
+use super::open_segments::read_footer;
 use super::scan::{End, Scanner, Values};
 use crate::base::checksum::{Checksum, Seed};
 use crate::base::dead_ranges::DeadRanges;

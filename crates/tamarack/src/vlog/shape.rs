@@ -4,7 +4,7 @@
 //! Read from the footer and a few records. Never writes.
 
 use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head};
-use super::reader::{OpenSegment, read_footer, read_header};
+use super::open_segments::{OpenSegment, read_footer, read_header};
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
 use crate::base::keys::KeyOrder;

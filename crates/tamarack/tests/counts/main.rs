@@ -30,13 +30,13 @@ fn key(number: u32) -> [u8; 4] {
 /// A database with [`KEYS`] values of 1 KiB, in the order in which `order` gives their keys.
 fn filled(order: impl Fn(u32) -> [u8; 4]) -> (TempDir, Db, Arc<Faults>) {
     let (env, faults) = FaultEnv::new(unwatched_env());
-    let (directory, db) = filled_in(&env, order);
+    let (directory, db) = filled_in(&env, Options::default(), order);
     (directory, db, faults)
 }
 
-fn filled_in(env: &Env, order: impl Fn(u32) -> [u8; 4]) -> (TempDir, Db) {
+fn filled_in(env: &Env, options: Options, order: impl Fn(u32) -> [u8; 4]) -> (TempDir, Db) {
     let directory = fast_directory();
-    let db = Db::open_with_env(directory.path(), Options::default(), env).unwrap();
+    let db = Db::open_with_env(directory.path(), options, env).unwrap();
     for number in 0..KEYS {
         db.put(&order(number), &[number as u8; 1024]).unwrap();
     }
@@ -161,11 +161,12 @@ fn keys_that_are_read_at_once_join_their_reads() {
     assert_eq!(faults.count_of(Call::Read, ".vlog"), 1);
 }
 
-/// On the path of a write and of a read into memory of the caller's nothing is allocated.
+/// On the path of a write and of a read into memory of the caller's nothing is allocated, but for rows.
 #[test]
 fn puts_and_gets_hardly_allocate() {
     // What counts calls allocates.
-    let (_directory, db) = filled_in(&unwatched_env(), key);
+    let options = Options { row_cache_bytes: 0, ..Options::default() };
+    let (_directory, db) = filled_in(&unwatched_env(), options, key);
     let count = 4000_u32;
     let value = [1; 1024];
     let puts = allocations::during(|| (0..count).for_each(|number| db.put(&key(number), &value).unwrap()));
@@ -181,6 +182,23 @@ fn puts_and_gets_hardly_allocate() {
         "allocations for {count} puts, gets from the memtable, gets from tables: {puts}, {warm}, {cached}"
     );
     assert!(puts < 40 && warm < 40 && cached < 40, "{puts} {warm} {cached}");
+}
+
+/// A row is one piece of memory; a get that finds one takes none.
+#[test]
+fn rows_are_allocated_when_they_are_kept() {
+    let (_directory, db) = filled_in(&unwatched_env(), Options::default(), key);
+    let mut into = Vec::with_capacity(2048);
+    let mut get = |number| assert!(db.get_into(&key(number), &mut into, &ReadOptions::default()).unwrap());
+    // The index comes into memory.
+    let without = ReadOptions { verify_checksums: false, ..ReadOptions::default() };
+    (0..KEYS).for_each(|number| drop(db.get_with(&key(number), &without).unwrap()));
+    let kept = allocations::during(|| (0..KEYS).for_each(&mut get));
+    let found = allocations::during(|| (0..KEYS).for_each(&mut get));
+    println!("allocations for {KEYS} gets that keep a row, and that find one: {kept}, {found}");
+    let keys = u64::from(KEYS);
+    // The cache grows, too.
+    assert!((keys..keys + keys / 10).contains(&kept) && found < 40, "{kept} {found}");
 }
 
 /// A collection sorts what is alive by parts: what it holds does not grow with segments.

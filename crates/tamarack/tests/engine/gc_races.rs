@@ -199,6 +199,7 @@ fn busy(random: &mut Random) -> Options {
         inline_value_max: random.pick(&[0, 40]),
         block_cache_bytes: random.pick(&[0, 1 << 20]),
         row_cache_bytes: random.pick(&[0, 16 << 10]),
+        direct_reads: random.pick(&[false, true]),
         open_files_max: random.pick(&[16, 1000]),
         ..tiny()
     }

@@ -28,6 +28,7 @@ mod idle;
 mod invariants;
 mod leveldb_directory;
 mod model;
+mod past_cache;
 mod promises;
 mod readers;
 mod recycle;

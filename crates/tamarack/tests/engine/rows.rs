@@ -14,11 +14,9 @@ fn hits(db: &Db) -> u64 {
     db.stats().row_cache.hits
 }
 
-/// Reads `key` until it has a row.
+/// Reads `key`, so that it has a row: there is room for all.
 fn warm(db: &Db, key: &[u8]) {
-    for _ in 0..2 {
-        db.get(key).unwrap();
-    }
+    db.get(key).unwrap();
 }
 
 #[test]

@@ -288,7 +288,7 @@ impl Cube {
     }
 
     pub(super) fn is_damage_to(&self, error: &Error, segment: SegmentId) -> bool {
-        error.as_corruption().is_some_and(|place| place.file == self.reader.path(segment))
+        error.as_corruption().is_some_and(|place| place.file == self.reader.segments().path(segment))
     }
 
     /// Whether `error` is damage to a segment that is left alone, so that others can be collected.

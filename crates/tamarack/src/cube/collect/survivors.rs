@@ -10,7 +10,7 @@ use crate::base::sync::Arc;
 use crate::index::version::SegmentEntry;
 use crate::index::{Collection, Pointing, Reference};
 use crate::vlog::heads::HeadReader;
-use crate::vlog::reader::OpenSegment;
+use crate::vlog::open_segments::OpenSegment;
 use crate::vlog::relocation::Relocations;
 
 /// A segment that is collected.
@@ -91,7 +91,7 @@ impl Cube {
             referenced.retain(|record| !dead.contains(u64::from(record.at)));
         }
         referenced.sort_unstable_by_key(|record| record.at);
-        Ok(Victim { meta: entry.meta, segment: self.reader.segment(id)?, moved, referenced })
+        Ok(Victim { meta: entry.meta, segment: self.reader.segments().get(id)?, moved, referenced })
     }
 
     /// Reads the heads of the records `from..`, and all of those of at most `kept_bytes_max`, of victim `number` until `batch`

@@ -38,6 +38,11 @@ impl Fs for FaultFs {
         Ok(self.wrap(path, self.inner.open_read(path)?))
     }
 
+    fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        self.faults.check(Call::OpenPastCache, path)?;
+        Ok(self.wrap(path, self.inner.open_past_cache(path)?))
+    }
+
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         self.faults.check(Call::OpenWrite, path)?;
         Ok(self.wrap(path, self.inner.open_write(path)?))

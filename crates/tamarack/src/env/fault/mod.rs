@@ -49,6 +49,8 @@ pub const EROFS: i32 = Errno::ROFS.raw_os_error();
 pub enum Call {
     /// `Fs::open_read`
     OpenRead,
+    /// `Fs::open_past_cache`
+    OpenPastCache,
     /// `Fs::open_write`
     OpenWrite,
     /// `Fs::create_new`
@@ -119,6 +121,7 @@ impl Call {
             | Self::Zero
             | Self::SyncData => true,
             Self::OpenRead
+            | Self::OpenPastCache
             | Self::OpenWrite
             | Self::List
             | Self::Exists

@@ -9,9 +9,10 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use rustix::io::{pwritev, retry_on_intr};
 
+use super::direct::DirectFile;
 use super::mapping::PosixMapping;
 use super::or_unsupported;
-use super::read_cached::read_cached;
+use super::page_cache::{cached_pages, read_cached};
 use super::sync_file_range::write_behind;
 use crate::base::sync::Arc;
 use crate::env::{Access, File, Mapping};
@@ -26,22 +27,37 @@ const ADVISED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Debug)]
 pub struct PosixFile {
     file: fs::File,
+    /// The same, if what is not in the page cache is to be read past it.
+    direct: Option<DirectFile>,
 }
 
 impl PosixFile {
     /// Takes over an open descriptor.
     pub fn new(file: fs::File) -> Self {
-        Self { file }
+        Self { file, direct: None }
+    }
+
+    /// The same, and reads what is not in the page cache through `direct`, which is the same file.
+    pub fn past_cache(file: fs::File, direct: DirectFile) -> Self {
+        Self { file, direct: Some(direct) }
     }
 
     /// Its descriptor, which is open as long as it is there.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
-}
 
-impl File for PosixFile {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    /// What to read `len` bytes at `offset` through, if that is past the page cache. What is mostly there is read from there: it is nearer,
+    /// and what is dirty would have to be written before.
+    pub fn direct(&self, offset: u64, len: usize) -> Option<&DirectFile> {
+        let direct = self.direct.as_ref()?;
+        let page = rustix::param::page_size() as u64;
+        let pages = (offset + len as u64).div_ceil(page) - offset / page;
+        (2 * cached_pages(&self.file, offset, len as u64) < pages).then_some(direct)
+    }
+
+    /// Reads through the page cache.
+    pub fn read_through_cache(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buf.len() {
             match self.file.read_at(&mut buf[filled..], offset + filled as u64) {
@@ -53,9 +69,22 @@ impl File for PosixFile {
         }
         Ok(filled)
     }
+}
+
+impl File for PosixFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self.direct(offset, buf.len()).map(|direct| direct.read_at(buf, offset)) {
+            // The device asks for more than the file system has told.
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {}
+            Some(outcome) => return outcome,
+            None => {}
+        }
+        self.read_through_cache(buf, offset)
+    }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
-        read_cached(&self.file, buf, offset)
+        // Where that is asked for in vain, the kernel begins to read.
+        Ok(self.direct(offset, buf.len()).is_none() && read_cached(&self.file, buf, offset)?)
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Paths: opening, creating, renaming and removing.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::direct::DirectFile;
 use super::file::PosixFile;
 use super::{dir, or_unsupported};
 use crate::base::sync::Arc;
@@ -24,6 +25,15 @@ pub struct PosixFs;
 impl Fs for PosixFs {
     fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         open(path, OpenOptions::new().read(true))
+    }
+
+    fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
+        let file = open_file(path, OpenOptions::new().read(true))?;
+        match DirectFile::open(path) {
+            Ok(direct) => Ok(Arc::new(PosixFile::past_cache(file, direct))),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(Arc::new(PosixFile::new(file))),
+            Err(error) => Err(error),
+        }
     }
 
     fn open_write(&self, path: &Path) -> io::Result<Arc<dyn File>> {
@@ -98,9 +108,12 @@ impl Fs for PosixFs {
 
 /// Opens a file, never through a symbolic link in its place and never to be inherited by a child process (the
 /// standard library always sets `O_CLOEXEC`).
+fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> {
+    options.custom_flags(open_flags(OFlags::NOFOLLOW)).open(path)
+}
+
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Arc<dyn File>> {
-    let file = options.custom_flags(open_flags(OFlags::NOFOLLOW)).open(path)?;
-    Ok(Arc::new(PosixFile::new(file)))
+    Ok(Arc::new(PosixFile::new(open_file(path, options)?)))
 }
 
 /// Flags in the type that the standard library takes them in.

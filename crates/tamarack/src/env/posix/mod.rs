@@ -20,11 +20,12 @@ use crate::env::Env;
 
 mod clock;
 mod dir;
+mod direct;
 mod file;
 mod fs;
 mod mapping;
+mod page_cache;
 mod random;
-mod read_cached;
 #[cfg(target_os = "linux")]
 mod read_queue;
 mod sync_file_range;

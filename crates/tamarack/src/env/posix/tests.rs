@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::direct::DirectFile;
+use super::page_cache::cached_pages;
 use super::*;
-use crate::env::{Access, Fs, LockMode, put_in_place, read_exact_at, read_file, write_aside};
+use crate::env::{Access, Fs, LockMode, PAGE_BYTES, put_in_place, read_exact_at, read_file, write_aside};
 
 fn world() -> (TempDir, Env) {
     (TempDir::new().expect("a temporary directory"), posix_env())
@@ -40,6 +42,72 @@ fn reads_are_short_only_at_the_end_of_the_file() -> io::Result<()> {
     file.advise(Access::Random)?;
     file.advise(Access::Sequential)?;
     assert_eq!(read_file(&*env.fs, &dir.path().join("file"))?, b"hello world");
+    Ok(())
+}
+
+/// Makes the file at `path` durable and has the kernel forget its pages, as far as it will.
+pub fn drop_from_cache(path: &Path) {
+    let file = std::fs::File::open(path).expect("opened");
+    file.sync_all().expect("synced");
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
+}
+
+#[test]
+#[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+fn past_the_cache_or_through_it_the_same_is_read() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    let file = env.fs.create_new(&path)?;
+    // More than is read into memory of its own at a time; the end is no sector's.
+    let len = (2 << 20) + 1234;
+    let mut bytes: Vec<u8> = (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    file.write_at(&bytes, 0)?;
+    let past = env.fs.open_past_cache(&path)?;
+    let ranges = [
+        (0, len),
+        (0, 1),
+        (511, 2),
+        (4096, 8192),
+        (5000, 1_100_000),
+        (len - 1, 1),
+        (len - 3000, 5000),
+        (len, 9),
+        (len + 9000, 9),
+    ];
+    let check = |bytes: &[u8], state: &str| {
+        for (offset, wanted) in ranges {
+            // Memory at any address, as the device would have it and not.
+            for shift in [0, 1, 8, 512] {
+                let mut memory = vec![0; wanted + shift + PAGE_BYTES as usize];
+                let start = memory.as_ptr().align_offset(PAGE_BYTES as usize) % PAGE_BYTES as usize + shift;
+                let buf = &mut memory[start.min(shift + PAGE_BYTES as usize)..][..wanted];
+                let read = past.read_at(buf, offset as u64).expect("read");
+                let expected = &bytes[offset.min(bytes.len())..(offset + wanted).min(bytes.len())];
+                assert!(buf[..read] == *expected, "{wanted} bytes at {offset}, {state}, {shift}");
+            }
+        }
+    };
+    check(&bytes, "in memory, and not written");
+    drop_from_cache(&path);
+    check(&bytes, "on the device");
+    let (plain, is_direct) = (std::fs::File::open(&path)?, DirectFile::open(&path).is_ok());
+    if is_direct {
+        assert_eq!(cached_pages(&plain, 0, len as u64), 0, "none of it came into the cache");
+    }
+    // Most of this is in memory, and then all.
+    file.read_at(&mut [0; 8192], 4096)?;
+    assert_eq!(past.read_at(&mut [0; 9000], 4096)?, 9000);
+    if is_direct && cached_pages(&plain, 4096, 8192) > 0 {
+        assert_eq!(cached_pages(&plain, 4096, 9000), 3, "through the cache");
+        assert!(past.read_cached(&mut [0; 9000], 4096)?);
+        assert!(!past.read_cached(&mut [0; 9000], 1 << 20)?);
+    }
+    // What is changed in memory is newer than what the device has.
+    let mapping = file.map(len as u64)?;
+    bytes[5_500..5_600].fill(7);
+    // SAFETY: the file is that long, and nobody else is there.
+    unsafe { mapping.write(5_500, &[7; 100]) };
+    check(&bytes, "a page of it changed in memory");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::super::format::{
     Footer, HeaderFault, MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader, find_mark, guess_mark,
 };
-use super::super::reader::read_footer;
+use super::super::open_segments::read_footer;
 use super::Task;
 use super::walk::Walked;
 use crate::base::checksum::Seed;

@@ -136,6 +136,7 @@ impl Character {
             level_bytes_base: random.pick(&[4 << 10, 32 << 10]),
             block_cache_bytes: random.pick(&[0, 8 << 10, 1 << 20]),
             row_cache_bytes: random.pick(&[0, 8 << 10, 1 << 20]),
+            direct_reads: random.pick(&[false, true]),
             relocation_cache_bytes: random.pick(&[4 << 10, 4 << 10, 64 << 20]),
             open_files_max: random.pick(&[16, 1000]),
             background_threads: random.pick(&[1, 2, 3]),

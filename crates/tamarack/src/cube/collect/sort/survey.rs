@@ -88,7 +88,8 @@ impl Cube {
         }
         self.check_not_cancelled()?;
         let given_back = |offset| version.segments().is_given_back(id, offset);
-        let read = self.reader.segment(id).and_then(|segment| Shape::read(&segment, self.id, id, given_back));
+        let read =
+            self.reader.segments().get(id).and_then(|segment| Shape::read(&segment, self.id, id, given_back));
         let shape = match read {
             Err(error) if self.is_damage_to(&error, id) => {
                 self.quarantine(self.collector.running.next_job(), &error, id);

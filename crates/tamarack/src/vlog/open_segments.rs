@@ -1,0 +1,256 @@
+//! Segments that are open for reading. Files are shared, and bounded in number.
+
+use std::path::{Path, PathBuf};
+
+use super::format::{FOOTER_TRAILER_BYTES, Footer, HeaderFault, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::base::cache::Cache;
+use crate::base::checksum::Seed;
+use crate::base::error::{Error, Result};
+use crate::base::ids::{CubeId, SegmentId};
+use crate::base::names::FileName;
+use crate::base::sync::Arc;
+use crate::env::{Access, File, Fs, read_exact_at};
+
+/// Files open for walks, at most: a walk is in one or two at a time.
+const WALKED_FILES_MAX: usize = 8;
+/// Of the files that may be open, where values are read past the system's cache, this part is for other reads.
+const OTHER_FILES_PART: usize = 4;
+/// A file that is read past the system's cache takes so many descriptors.
+const DESCRIPTORS_PAST_CACHE: usize = 2;
+/// Records up to this many bytes are read without a look at the length of the file.
+const UNCHECKED_BYTES_MAX: usize = 256 << 10;
+
+/// A segment open for reading.
+#[derive(Debug)]
+pub struct OpenSegment {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    seed: Seed,
+}
+
+impl OpenSegment {
+    /// A segment whose header is known.
+    pub fn new(file: Arc<dyn File>, path: PathBuf, seed: Seed) -> Self {
+        Self { file, path, seed }
+    }
+
+    /// Its file.
+    pub fn file(&self) -> &dyn File {
+        &*self.file
+    }
+
+    /// The same, to be kept open.
+    pub(super) fn shared_file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
+    /// Its file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The seed of its checksums.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// Refuses a record that is larger than what is left of the file at `offset`: a forged length must not ask for memory.
+    /// A small one is not worth asking the file system how long the file is.
+    pub fn check_room(&self, offset: u64, len: usize) -> Result<()> {
+        if len <= UNCHECKED_BYTES_MAX {
+            return Ok(());
+        }
+        let file = self.file.len().map_err(|error| Error::io("read the length of", &self.path, error))?;
+        let left = file.saturating_sub(offset);
+        if len as u64 <= left {
+            return Ok(());
+        }
+        let expected = format!("a record of {len} bytes");
+        Err(Error::corruption(
+            &self.path,
+            offset,
+            expected,
+            format!("{left} bytes before the end of the file"),
+        ))
+    }
+}
+
+/// Every segment of a cube that is open for reading.
+#[derive(Debug)]
+pub struct OpenSegments {
+    fs: Arc<dyn Fs>,
+    directory: PathBuf,
+    cube: CubeId,
+    direct: bool,
+    open: Cache<SegmentId, Arc<OpenSegment>>,
+    /// Some of them open once more, for walks: the kernel reads ahead of those files.
+    walked: Cache<SegmentId, Arc<OpenSegment>>,
+    /// Some for reads past the system's cache of files.
+    read_past_cache: Cache<SegmentId, Arc<OpenSegment>>,
+}
+
+impl OpenSegments {
+    /// Those of `cube` in `directory`, with at most `files_max` files open. If they are `direct`, all values are read past the
+    /// system's cache of files.
+    pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, files_max: usize, direct: bool) -> Self {
+        let (others_max, past_cache_max) = if direct {
+            let others = files_max / OTHER_FILES_PART;
+            (others, (files_max - others) / DESCRIPTORS_PAST_CACHE)
+        } else {
+            (files_max, WALKED_FILES_MAX)
+        };
+        Self {
+            fs,
+            directory,
+            cube,
+            direct,
+            open: Cache::new(others_max),
+            walked: Cache::new(WALKED_FILES_MAX),
+            read_past_cache: Cache::new(past_cache_max),
+        }
+    }
+
+    /// Where they are.
+    pub(super) fn fs(&self) -> &Arc<dyn Fs> {
+        &self.fs
+    }
+
+    /// The path of segment `id`.
+    pub fn path(&self, id: SegmentId) -> PathBuf {
+        FileName::Segment(id).path(&self.directory)
+    }
+
+    /// Gives a segment that is open already.
+    pub fn insert(&self, id: SegmentId, segment: OpenSegment) {
+        self.open.insert(id, Arc::new(segment));
+    }
+
+    /// Forgets a segment that is about to be removed.
+    pub fn forget(&self, id: SegmentId) {
+        self.open.remove(&id);
+        self.walked.remove(&id);
+        self.read_past_cache.remove(&id);
+    }
+
+    /// Segment `id`, opened if it is not open.
+    ///
+    /// # Errors
+    /// `Io`; `Corruption` when the file is missing or its header is not that of segment `id`.
+    pub fn get(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        self.open.get_or_insert_with(&id, || {
+            let path = self.path(id);
+            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
+            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
+            let header = read_header(&*file, &path, self.cube, id);
+            let seed =
+                header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
+            Ok(Arc::new(OpenSegment::new(file, path, seed)))
+        })
+    }
+
+    /// The same for reads of one stretch after the other.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(super) fn for_walks(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        self.walked.get_or_insert_with(&id, || {
+            let (path, seed) = (self.path(id), self.get(id)?.seed());
+            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
+            file.advise(Access::Sequential).map_err(|error| Error::io("advise on", &path, error))?;
+            Ok(Arc::new(OpenSegment::new(file, path, seed)))
+        })
+    }
+
+    /// The same for reads past the system's cache of files.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(super) fn past_cache(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        self.read_past_cache.get_or_insert_with(&id, || {
+            let (path, seed) = (self.path(id), self.get(id)?.seed());
+            let file = self.fs.open_past_cache(&path).map_err(|error| missing_or_io(&path, error))?;
+            // Some is read through the cache, and what lies around it is not wanted there.
+            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
+            Ok(Arc::new(OpenSegment::new(file, path, seed)))
+        })
+    }
+
+    /// The same for reads of single values.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(super) fn for_values(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
+        if self.direct { self.past_cache(id) } else { self.get(id) }
+    }
+
+    /// Whether all values are read past the system's cache of files.
+    pub fn are_direct(&self) -> bool {
+        self.direct
+    }
+}
+
+/// Reads a segment's header, and checks that it is the one its name says.
+///
+/// # Errors
+/// `Io`, `Corruption`, `Unsupported`.
+pub fn read_header(file: &dyn File, path: &Path, cube: CubeId, id: SegmentId) -> Result<SegmentHeader> {
+    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
+    if read < bytes.len() {
+        return Err(Error::corruption(path, 0, "a segment header of 80 bytes", format!("{read} bytes")));
+    }
+    match SegmentHeader::decode(&bytes) {
+        Ok(header) if header.cube == cube && header.id == id => Ok(header),
+        Ok(header) => Err(Error::corruption(
+            path,
+            0,
+            format!("segment {id} of cube {:#x}", cube.0),
+            format!("segment {} of cube {:#x}", header.id, header.cube.0),
+        )),
+        Err(HeaderFault::Blank) => Err(Error::corruption(path, 0, "a segment header", "zeros")),
+        Err(HeaderFault::Version(version)) => Err(Error::unsupported(format!(
+            "{} has segment format {version}; this build reads format 1: use a newer build",
+            path.display()
+        ))),
+        Err(HeaderFault::Damaged(found)) => Err(Error::corruption(path, 0, "a segment header", found)),
+    }
+}
+
+/// The header of a sealed segment of which one byte is damaged, in memory alone; `None` if it is another's, or lost.
+///
+/// # Errors
+/// `Io`.
+pub fn mended_header(
+    file: &dyn File,
+    path: &Path,
+    cube: CubeId,
+    id: SegmentId,
+) -> Result<Option<SegmentHeader>> {
+    let mut bytes = [0; SEGMENT_HEADER_BYTES as usize];
+    let read = file.read_at(&mut bytes, 0).map_err(|error| Error::io("read", path, error))?;
+    let header = Some(&bytes).filter(|_| read == bytes.len());
+    Ok(header.and_then(|bytes| SegmentHeader::mend(bytes, cube, id)))
+}
+
+/// The footer of a segment file of `len` bytes; `None` if it is not sealed, or its footer is damaged: the
+/// records can be found without it.
+pub fn read_footer(file: &dyn File, path: &Path, header: &SegmentHeader, len: u64) -> Result<Option<Footer>> {
+    let Some(trailer_at) = len.checked_sub(FOOTER_TRAILER_BYTES as u64) else { return Ok(None) };
+    let io = |error| Error::io("read", path, error);
+    let mut trailer = [0; FOOTER_TRAILER_BYTES];
+    read_exact_at(file, &mut trailer, trailer_at).map_err(io)?;
+    let Some((start, payload_len, crc)) = Footer::decode_trailer(header.seed(), len, &trailer) else {
+        return Ok(None);
+    };
+    let mut payload = vec![0; usize::try_from(payload_len).expect("a payload lies inside its file")];
+    read_exact_at(file, &mut payload, start).map_err(io)?;
+    Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
+}
+
+/// A file that the index refers to and that is not there is damage, not an ordinary failure.
+fn missing_or_io(path: &Path, error: std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Error::corruption(path, 0, "a segment of the value log", "no file");
+    }
+    Error::io("open", path, error)
+}
