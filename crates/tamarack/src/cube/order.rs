@@ -33,7 +33,7 @@ use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
-use crate::vlog::segment::{CALLED_BYTES_MIN, Segment};
+use crate::vlog::segment::{Blocks, CALLED_BYTES_MIN, Segment};
 
 use super::headroom::Claim;
 use super::health::Health;
@@ -75,6 +75,10 @@ pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 
+/// Blocks are filled for batches of at most so many bytes, while a sync comes after as many: filling takes the device about as long as
+/// each sync then needs less.
+const FILLED_BYTES_MAX: u64 = 16 * 1024;
+
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
 #[derive(Debug)]
 pub enum Obstacle {
@@ -90,6 +94,8 @@ pub enum Obstacle {
         end: u64,
         /// What for.
         claim: Claim,
+        /// What becomes of its blocks.
+        blocks: Blocks,
     },
     /// The segment takes plain writes, which are done in log order.
     PlainWrite(Grant),
@@ -132,6 +138,8 @@ pub struct SegmentTurn {
     pub log_bytes: u64,
     /// What for.
     pub claim: Claim,
+    /// What becomes of its blocks.
+    pub blocks: Blocks,
     /// The last ticket granted.
     pub last_ticket: Ticket,
 }
@@ -180,8 +188,10 @@ struct State {
     memtable_log_start: u64,
     /// The durable position of a mark that is still to be written.
     pending_mark: Option<LogPosition>,
-    /// What `log_bytes` was at the last sync.
+    /// What `log_bytes` was at the last sync ...
     synced_at: u64,
+    /// ... and by how much it had grown since the one before.
+    sync_distance: u64,
     /// The end of the range of the segment that was faulted in ahead.
     prefaulted: u64,
     /// How far data may go in the segment; deletions may go as far as it is reserved.
@@ -223,6 +233,7 @@ impl CommitOrder {
             memtable_log_start: 0,
             pending_mark: None,
             synced_at: 0,
+            sync_distance: u64::MAX,
             prefaulted: 0,
             open_to_data: 0,
         };
@@ -271,6 +282,7 @@ impl CommitOrder {
         let mut state = self.state.lock();
         state.pending_mark = Some(durable);
         if durable.segment == state.tail.segment {
+            state.sync_distance = state.log_bytes - state.synced_at;
             state.synced_at = state.log_bytes;
         }
         if state.turning || state.closed {
@@ -428,7 +440,12 @@ impl State {
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
         if end > open {
-            return Some(Obstacle::Space { segment: Arc::clone(segment), end, claim: need.claim });
+            return Some(Obstacle::Space {
+                segment: Arc::clone(segment),
+                end,
+                claim: need.claim,
+                blocks: self.blocks(need.log_bytes),
+            });
         }
         (!segment.is_mapped()).then(|| Obstacle::PlainWrite(self.next_grant()))
     }
@@ -454,8 +471,16 @@ impl State {
             first_sequence: Sequence(self.last_sequence + 1),
             log_bytes,
             claim,
+            blocks: self.blocks(log_bytes),
             last_ticket: Ticket(self.last_ticket),
         }
+    }
+
+    /// What becomes of the blocks that are reserved for a batch of `bytes` and those after it.
+    fn blocks(&self, bytes: u64) -> Blocks {
+        let since = self.log_bytes - self.synced_at;
+        let small = bytes.max(since).max(self.sync_distance) <= FILLED_BYTES_MAX;
+        if small { Blocks::Filled } else { Blocks::Noted }
     }
 
     fn next_grant(&self) -> Grant {

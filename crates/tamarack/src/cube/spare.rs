@@ -17,7 +17,7 @@ use crate::base::options::LogMode;
 use crate::base::sync::{Condvar, Mutex};
 use crate::env::Fs;
 use crate::env::pool::Priority;
-use crate::vlog::segment::{PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
+use crate::vlog::segment::{Blocks, PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
 
 /// Files of at least this part of a full segment are kept to become new ones.
 const STOCK_PART: u64 = 4;
@@ -106,7 +106,7 @@ impl Spare {
 
 impl Cube {
     /// Has segment `id` made ready in the background.
-    pub(super) fn prepare_spare(&self, id: SegmentId) {
+    pub(super) fn prepare_spare(&self, id: SegmentId, blocks: Blocks) {
         let Some(cube) = self.this.upgrade() else { return };
         if !self.spare.begin() {
             return;
@@ -115,7 +115,7 @@ impl Cube {
             Priority::High,
             Box::new(move || {
                 let guard = Finish { cube: &cube, spare: None };
-                guard.with(cube.make_spare(id));
+                guard.with(cube.make_spare(id, blocks));
             }),
         );
         if !submitted {
@@ -125,20 +125,20 @@ impl Cube {
 
     /// A spare, or nothing if there is no room for one or it fails: then the writer that needs the segment makes it,
     /// and reports what is wrong.
-    fn make_spare(&self, id: SegmentId) -> Option<(SegmentId, PreparedSegment)> {
-        let spare = match self.recycled_segment(id) {
+    fn make_spare(&self, id: SegmentId, blocks: Blocks) -> Option<(SegmentId, PreparedSegment)> {
+        let spare = match self.recycled_segment(id, blocks) {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max;
                 let path = self.reader.segments().path(id);
                 let step = RESERVE_STEP_MAX.min(capacity);
                 let reserve = self.room_for(&path, step, step, Claim::Data).ok()?;
-                let size = SegmentSize { capacity, reserve };
+                let size = SegmentSize { capacity, reserve, blocks };
                 PreparedSegment::create(&*self.env.fs, path, size, self.options.log_mode).ok()?
             }
         };
-        // Pages that cannot be faulted in ahead are faulted in by the writers.
-        drop(spare.prefault(PREFAULT_BYTES));
+        // What cannot be done ahead is left to the writers.
+        drop(spare.warm_up(PREFAULT_BYTES));
         Some((id, spare))
     }
 }
@@ -156,7 +156,7 @@ impl Cube {
     }
 
     /// Segment `id`, made of a file that is not needed any more, if there is one and data may have its space.
-    pub(super) fn recycled_segment(&self, id: SegmentId) -> Option<PreparedSegment> {
+    pub(super) fn recycled_segment(&self, id: SegmentId, blocks: Blocks) -> Option<PreparedSegment> {
         let (fs, path) = (&*self.env.fs, self.reader.segments().path(id));
         let capacity = self.options.segment_bytes_max;
         if self.options.log_mode == LogMode::Plain || self.room_for(&path, 0, 0, Claim::Data).is_err() {
@@ -173,7 +173,7 @@ impl Cube {
         // Nobody counts it until it is prepared.
         self.limit_stock(capacity);
         // It is opened to writers step by step like any other: at the last the next one is prepared.
-        let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity) };
+        let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity), blocks };
         PreparedSegment::of(fs, file, blank_bytes, path, size, self.options.log_mode).ok()
     }
 }

@@ -11,7 +11,9 @@ use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::open_segments::OpenSegment;
-use crate::vlog::segment::{PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize};
+use crate::vlog::segment::{
+    Blocks, PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize,
+};
 
 /// A memtable with less than this part of its room left is frozen.
 const ROOM_WORTH_USING: usize = 32;
@@ -25,12 +27,13 @@ impl Cube {
         match obstacle {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
             Obstacle::Segment(turn) => self.next_segment(&turn),
-            Obstacle::Space { segment, end, claim } => {
+            Obstacle::Space { segment, end, claim, blocks } => {
                 // It may be reserved and only not be open to data.
                 let least = end.saturating_sub(segment.allocated());
-                let best = if least == 0 { 0 } else { segment.next_step() };
-                segment.reserve(self.wait_for_room(segment.shared().path(), best, least, claim)?)?;
-                self.prepare_next(&segment);
+                let best = if least == 0 { 0 } else { segment.next_step(blocks) };
+                let bytes = self.wait_for_room(segment.shared().path(), best, least, claim)?;
+                segment.reserve(bytes, blocks)?;
+                self.prepare_next(&segment, blocks);
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(_) => unreachable!("the writer itself does its plain write"),
@@ -105,7 +108,7 @@ impl Cube {
                 let step = if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
                 self.spare.discard(&*self.env.fs)?;
                 let reserve = self.wait_for_room(&path, step.min(capacity), room, turn.claim)?;
-                let size = SegmentSize { capacity, reserve };
+                let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
                 PreparedSegment::create(&*self.env.fs, path.clone(), size, self.options.log_mode)?
             }
         };
@@ -122,15 +125,15 @@ impl Cube {
             self.keep_stock();
             self.schedule();
         }
-        self.prepare_next(&segment);
+        self.prepare_next(&segment, turn.blocks);
         Ok(Cleared::Segment(segment, turn.claim))
     }
 
     /// Has the segment behind `active` made ready once the last of its space is reserved, unless it is the first.
-    fn prepare_next(&self, active: &Segment) {
+    fn prepare_next(&self, active: &Segment, blocks: Blocks) {
         let header = active.header();
         if active.allocated() == active.capacity() && header.predecessor != LogPosition::default() {
-            self.prepare_spare(SegmentId(header.id.0 + 1));
+            self.prepare_spare(SegmentId(header.id.0 + 1), blocks);
         }
     }
 }

@@ -6,6 +6,10 @@
 //! pages by a call, which spares a page fault for each page. Where space cannot be reserved or files cannot be mapped, the same
 //! bytes go through plain writes.
 //!
+//! Reserved space reads as zeros because the file system knows that nothing was written there; so a sync of the first bytes that are
+//! written to a block has to write that knowledge, too. Where each small write is synced, zeros are written to
+//! the blocks before they are opened to writers.
+//!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
 //! it. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
 //! done, by [`seal`].
@@ -25,7 +29,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, Mapping};
+use crate::env::{Access, File, Fs, Mapping, PAGE_BYTES};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
@@ -33,6 +37,9 @@ pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
 /// waits for the file system. The next segment is prepared once the last step has been taken: with larger ones it would be there,
 /// taking space that collections could use, for longer.
 pub const RESERVE_STEP_MAX: u64 = 8 * 1024 * 1024;
+
+/// The same where blocks are filled: bounds how long the next sync takes, for it has the zeros written, too.
+pub const FILLED_STEP_MAX: u64 = 256 * 1024;
 
 /// Records of values of at least so many bytes are handed to the kernel by a call. For the pages of a mapping it takes
 /// a fault each, and zeroes them first. On the reference machine, with 1.6 GB of values of one size: with values of 8 KiB both
@@ -69,6 +76,36 @@ pub struct SegmentSize {
     pub capacity: u64,
     /// Bytes reserved at once; the rest is reserved as it is needed.
     pub reserve: u64,
+    /// What is done with their blocks.
+    pub blocks: Blocks,
+}
+
+/// What becomes of blocks that are reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocks {
+    /// The file system notes that they read as zeros.
+    Noted,
+    /// Zeros are written to them, page by page: as part of a larger piece the kernel would write them to the device with all of that.
+    Filled,
+}
+
+impl Blocks {
+    /// Does that with `offset..offset + len` of `file`, which is reserved.
+    fn ready(self, file: &dyn File, offset: u64, len: u64) {
+        const ZEROS: &[u8] = &[0; PAGE_BYTES as usize];
+        if self == Self::Noted {
+            return;
+        }
+        let mut at = offset;
+        while at < offset + len {
+            let page = (PAGE_BYTES - at % PAGE_BYTES).min(offset + len - at);
+            // They read as zeros in any case. A device that fails is found out by the next sync.
+            if file.write_at(&ZEROS[..page as usize], at).is_err() {
+                return;
+            }
+            at += page;
+        }
+    }
 }
 
 /// The file of a segment that has not begun: its space is reserved and it is mapped, but it has no header yet.
@@ -130,7 +167,10 @@ impl PreparedSegment {
         // Advice: without it the kernel reads ahead, which is slower and as right.
         drop(file.advise(Access::Random));
         match file.allocate(0, first).and_then(|()| file.map(size.capacity)) {
-            Ok(mapping) => Ok(Some(mapping)),
+            Ok(mapping) => {
+                size.blocks.ready(file, 0, first);
+                Ok(Some(mapping))
+            }
             Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
                 file.set_len(0).map_err(|error| Error::io("truncate", path, error))?;
                 Ok(None)
@@ -154,17 +194,17 @@ impl PreparedSegment {
         self.reserved().max(self.blank_bytes)
     }
 
-    /// Takes the page faults of the first `len` bytes.
+    /// Does what would take the first writers time: has the device begin with blocks that were filled, or else takes the page
+    /// faults of the first `len` bytes.
     ///
     /// # Errors
     /// `Io`; the segment works all the same.
-    pub fn prefault(&self, len: u64) -> Result<()> {
-        let len = len.min(self.reserved());
-        match &self.mapping {
-            Some(mapping) => {
-                mapping.prefault(0, len).map_err(|error| Error::io("fault in pages of", &self.path, error))
-            }
-            None => Ok(()),
+    pub fn warm_up(&self, len: u64) -> Result<()> {
+        let Some(mapping) = &self.mapping else { return Ok(()) };
+        let io = |operation| move |error| Error::io(operation, &self.path, error);
+        match self.size.blocks {
+            Blocks::Filled => self.file.write_behind(0, self.reserved()).map_err(io("write blocks of")),
+            Blocks::Noted => mapping.prefault(0, len.min(self.reserved())).map_err(io("fault in pages of")),
         }
     }
 
@@ -229,9 +269,10 @@ impl Segment {
     }
 
     /// How many bytes to reserve next if that is to serve for a while.
-    pub fn next_step(&self) -> u64 {
+    pub fn next_step(&self, blocks: Blocks) -> u64 {
         let have = self.allocated();
-        have.min(RESERVE_STEP_MAX).min(self.capacity - have)
+        let largest = if blocks == Blocks::Filled { FILLED_STEP_MAX } else { RESERVE_STEP_MAX };
+        have.min(largest).min(self.capacity - have)
     }
 
     /// Reserves `bytes` more. Without a mapping that only allows them to be written: the file system finds the space
@@ -239,7 +280,7 @@ impl Segment {
     ///
     /// # Errors
     /// `NoSpace` or `Io`; the segment is unchanged and can go on with what it has.
-    pub fn reserve(&self, bytes: u64) -> Result<()> {
+    pub fn reserve(&self, bytes: u64, blocks: Blocks) -> Result<()> {
         let have = self.allocated();
         debug_assert!(have + bytes <= self.capacity);
         if self.mapping.is_some() && bytes > 0 {
@@ -247,6 +288,8 @@ impl Segment {
                 .file
                 .allocate(have, bytes)
                 .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
+            // Nobody writes there before it is allocated.
+            blocks.ready(&*self.shared.file, have, bytes);
         }
         self.allocated.store(have + bytes, Ordering::Release);
         Ok(())

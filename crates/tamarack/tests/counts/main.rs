@@ -17,7 +17,7 @@ use std::sync::Arc;
 use common::fast_directory;
 use common::time::unwatched_env;
 use tamarack::testing::{Call, Env, FaultEnv, Faults};
-use tamarack::{Db, GcGoal, IterOptions, Options, ReadOptions};
+use tamarack::{Db, GcGoal, IterOptions, Options, ReadOptions, WriteOptions};
 use tempfile::TempDir;
 
 const KEYS: u32 = 5000;
@@ -77,6 +77,33 @@ fn puts_make_no_system_calls() {
     faults.reset_counts();
     db.sync().unwrap();
     assert_eq!(faults.count(Call::SyncData), 1, "one sync serves them all");
+}
+
+/// Where each small write is synced, the blocks of the log are filled with zeros, once, before they are written to; nowhere else, for that is
+/// as much more for the device to write.
+#[test]
+fn blocks_are_filled_for_small_synced_writes_alone() {
+    let write = |puts: u32, value_bytes: usize, synced_every: u32| {
+        let directory = tempfile::tempdir().unwrap();
+        let (env, faults) = FaultEnv::new(unwatched_env());
+        let options = Options { segment_bytes_max: 1 << 20, recovery_log_max: 1 << 30, ..Options::default() };
+        let db = Db::open_with_env(directory.path(), options, &env).unwrap();
+        for number in 0..puts {
+            let sync = number % synced_every == synced_every - 1;
+            db.put_with(&key(number), &vec![1; value_bytes], &WriteOptions { sync }).unwrap();
+        }
+        db.wait_idle().unwrap();
+        let written = faults.bytes_of(Call::Write, ".vlog");
+        println!(
+            "{puts} puts of {value_bytes} bytes, every {synced_every}th synced: {written} bytes by calls"
+        );
+        written as f64 / (f64::from(puts) * value_bytes as f64)
+    };
+    let zeros = write(8000, 1000, 1);
+    assert!((0.8..1.4).contains(&zeros), "{zeros} bytes of zeros for each byte");
+    assert!(write(8000, 1000, 100) < 0.02, "footers");
+    assert!(write(8000, 1000, 8001) < 0.02, "footers");
+    assert!(write(200, 40_000, 1) < 1.05, "large values go to the file by a call");
 }
 
 /// Values are written once, and their index entries a few times: limits are a tenth and a thirtieth of the values.

@@ -37,6 +37,7 @@ mod scans;
 mod sort;
 mod sort_times;
 mod space;
+mod synced;
 mod threads;
 mod truncation;
 mod waits;

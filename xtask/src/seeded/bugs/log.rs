@@ -14,6 +14,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
     Bug {
+        name: "zeros-over-records",
+        what: "Blocks that were opened to writers before are filled with zeros once more.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "            blocks.ready(&*self.shared.file, have, bytes);",
+            put: "            let again = if BUG { have } else { 0 };\n            blocks.ready(&*self.shared.file, have - again, bytes + again);",
+        }],
+        caught_by: ("engine", "zeros_are_written_over_nothing"),
+    },
+    Bug {
         name: "directory-of-another-not-synced",
         what: "A new database in a directory that was there does not make the directory's name durable.",
         edits: &[Edit {

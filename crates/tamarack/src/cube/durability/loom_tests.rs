@@ -14,7 +14,7 @@ use crate::env::fault::{Call, FaultEnv};
 use crate::env::posix::posix_env;
 use crate::index::testing::MemoryFs;
 use crate::vlog::format::SegmentHeader;
-use crate::vlog::segment::{PreparedSegment, SegmentSize};
+use crate::vlog::segment::{Blocks, PreparedSegment, SegmentSize};
 
 const BATCHES: usize = 2;
 
@@ -44,7 +44,7 @@ struct World {
 }
 
 fn segment(fs: &dyn Fs) -> Arc<SegmentFile> {
-    let size = SegmentSize { capacity: 4096, reserve: 4096 };
+    let size = SegmentSize { capacity: 4096, reserve: 4096, blocks: Blocks::Noted };
     let prepared = PreparedSegment::create(fs, Path::new("cube").join("1"), size, LogMode::Mapped);
     let header = SegmentHeader {
         cube: CubeId(1),

@@ -14,10 +14,10 @@ use crate::cube::state::{Current, Frozen, ReadState};
 use crate::index::testing::{MemoryFs, RecordedFiles};
 use crate::index::version::{Files, Version};
 use crate::vlog::format::SegmentHeader;
-use crate::vlog::segment::{PreparedSegment, SegmentSize};
+use crate::vlog::segment::{Blocks, PreparedSegment, SegmentSize};
 
 const LOG_BYTES: u64 = 40;
-const SEGMENT_SIZE: SegmentSize = SegmentSize { capacity: 4096, reserve: 4096 };
+const SEGMENT_SIZE: SegmentSize = SegmentSize { capacity: 4096, reserve: 4096, blocks: Blocks::Noted };
 /// Batches for which a memtable is said to have room.
 const MEMTABLE_BATCHES: usize = 2;
 

@@ -10,7 +10,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::sync::{AtomicBool, AtomicU64, Ordering, PlainAtomicU64};
 use crate::index::testing::MemoryFs;
-use crate::vlog::segment::{PreparedSegment, SegmentSize};
+use crate::vlog::segment::{Blocks, PreparedSegment, SegmentSize};
 
 const WRITERS: u64 = 3;
 const EACH: u64 = 3;
@@ -19,6 +19,7 @@ const LOG_BYTES: u64 = 40;
 const SEGMENT_SIZE: SegmentSize = SegmentSize {
     capacity: SEGMENT_HEADER_BYTES + 3 * LOG_BYTES + MARK_RECORD_BYTES as u64,
     reserve: SEGMENT_HEADER_BYTES + LOG_BYTES,
+    blocks: Blocks::Noted,
 };
 /// Bytes of a memtable, of which a batch takes one.
 const MEMTABLE_BYTES: usize = 4;
@@ -124,9 +125,10 @@ impl World {
                 let prepared = PreparedSegment::create(&*self.fs, path(turn.id), SEGMENT_SIZE, self.mode)?;
                 Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))
             }
-            Obstacle::Space { segment, end, claim } => {
+            Obstacle::Space { segment, end, claim, blocks } => {
                 self.turns.space.fetch_add(1, Ordering::SeqCst);
-                segment.reserve(segment.next_step().max(end.saturating_sub(segment.allocated())))?;
+                let bytes = segment.next_step(blocks).max(end.saturating_sub(segment.allocated()));
+                segment.reserve(bytes, blocks)?;
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::PlainWrite(grant) => {

@@ -1,0 +1,72 @@
+//! Small writes that are synced one by one, for which blocks of the log are filled before they are written to.
+
+use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv, posix_env};
+use tamarack::{Db, Options, WriteOptions};
+
+use crate::common::{fast_directory, tiny_without_gc};
+
+fn options() -> Options {
+    Options {
+        segment_bytes_max: 2 << 20,
+        recovery_log_max: 64 << 20,
+        row_cache_bytes: 0,
+        ..tiny_without_gc()
+    }
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+/// Of all sizes around what blocks are filled for.
+fn value(number: u32) -> Vec<u8> {
+    let len = if number % 50 == 0 { 40_000 } else { 200 + number as usize * 131 % 1500 };
+    vec![number as u8 | 1; len]
+}
+
+/// Whether write `number` is synced: all for a while, then none, then some.
+fn is_synced(number: u32) -> bool {
+    match number / 1000 {
+        0 | 3 => true,
+        1 => false,
+        _ => number.is_multiple_of(9),
+    }
+}
+
+fn check(db: &Db, written: u32) {
+    for number in 0..written {
+        assert!(db.get(&key(number)).unwrap() == Some(value(number)), "{number}");
+    }
+}
+
+#[test]
+fn zeros_are_written_over_nothing() {
+    const WRITES: u32 = 4000;
+    let directory = fast_directory();
+    let db = Db::open(directory.path(), options()).unwrap();
+    for number in 0..WRITES {
+        db.put_with(&key(number), &value(number), &WriteOptions { sync: is_synced(number) }).unwrap();
+    }
+    check(&db, WRITES);
+    db.close().unwrap();
+    check(&Db::open(directory.path(), options()).unwrap(), WRITES);
+}
+
+/// Zeros that cannot be written are those that are there anyhow.
+#[test]
+fn blocks_that_cannot_be_filled_are_used_as_they_are() {
+    let directory = fast_directory();
+    let (env, faults) = FaultEnv::new(posix_env());
+    let db = Db::open_with_env(directory.path(), options(), &env).unwrap();
+    faults.inject(Fault::on(Call::Write).path_ending(".vlog").errno(ENOSPC).for_ever());
+    for number in (1..1000).filter(|number| number % 50 != 0) {
+        db.put_with(&key(number), &value(number), &WriteOptions::synced()).unwrap();
+    }
+    assert!(faults.triggered() > 1);
+    faults.heal();
+    drop(db);
+    let db = Db::open(directory.path(), options()).unwrap();
+    for number in (1..1000).filter(|number| number % 50 != 0) {
+        assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)), "{number}");
+    }
+}
