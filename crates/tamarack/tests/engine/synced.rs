@@ -20,7 +20,7 @@ fn key(number: u32) -> Vec<u8> {
 
 /// Of all sizes around what blocks are filled for.
 fn value(number: u32) -> Vec<u8> {
-    let len = if number % 50 == 0 { 40_000 } else { 200 + number as usize * 131 % 1500 };
+    let len = if number.is_multiple_of(50) { 40_000 } else { 200 + number as usize * 131 % 1500 };
     vec![number as u8 | 1; len]
 }
 
@@ -59,14 +59,14 @@ fn blocks_that_cannot_be_filled_are_used_as_they_are() {
     let (env, faults) = FaultEnv::new(posix_env());
     let db = Db::open_with_env(directory.path(), options(), &env).unwrap();
     faults.inject(Fault::on(Call::Write).path_ending(".vlog").errno(ENOSPC).for_ever());
-    for number in (1..1000).filter(|number| number % 50 != 0) {
+    for number in (1..1000).filter(|number| !number.is_multiple_of(50)) {
         db.put_with(&key(number), &value(number), &WriteOptions::synced()).unwrap();
     }
     assert!(faults.triggered() > 1);
     faults.heal();
     drop(db);
     let db = Db::open(directory.path(), options()).unwrap();
-    for number in (1..1000).filter(|number| number % 50 != 0) {
+    for number in (1..1000).filter(|number| !number.is_multiple_of(50)) {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)), "{number}");
     }
 }
