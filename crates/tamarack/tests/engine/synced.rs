@@ -59,14 +59,14 @@ fn blocks_that_cannot_be_filled_are_used_as_they_are() {
     let (env, faults) = FaultEnv::new(posix_env());
     let db = Db::open_with_env(directory.path(), options(), &env).unwrap();
     faults.inject(Fault::on(Call::Write).path_ending(".vlog").errno(ENOSPC).for_ever());
-    for number in (1..1000).filter(|number| !number.is_multiple_of(50)) {
+    for number in (1..1000).filter(|number: &u32| !number.is_multiple_of(50)) {
         db.put_with(&key(number), &value(number), &WriteOptions::synced()).unwrap();
     }
     assert!(faults.triggered() > 1);
     faults.heal();
     drop(db);
     let db = Db::open(directory.path(), options()).unwrap();
-    for number in (1..1000).filter(|number| !number.is_multiple_of(50)) {
+    for number in (1..1000).filter(|number: &u32| !number.is_multiple_of(50)) {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)), "{number}");
     }
 }
