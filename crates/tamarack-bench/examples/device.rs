@@ -3,7 +3,8 @@
 //! A file is written from end to end, read from end to end, and read in pieces at random places of which none is read
 //! twice, by 1 to 64 threads: that many reads are under way at a time. Reads go through the page cache, as the engine's do,
 //! but nothing is in it when they begin, and each kind tells the kernel how it reads. Then come appends of 1 KiB that are
-//! synced one by one. Last comes what the kernel can do without the device: values handed to it and not synced, and reads of 1 KiB of what
+//! synced one by one: to a file that grows, into space that was reserved, and into space to which zeros were written before, page by page.
+//! Last comes what the kernel can do without the device: values handed to it and not synced, and reads of 1 KiB of what
 //! it has in memory.
 //! Run with `cargo run --release -p tamarack-bench --example device DIRECTORY [GIB]`; the file of so many GiB, 2 unless
 //! told, is removed at the end. Other work on the machine shows in every figure.
@@ -22,13 +23,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use tamarack_bench::Random;
 
 const PAGE_BYTES: u64 = 4096;
 const STEP_BYTES: usize = 1 << 20;
 const APPEND_BYTES: usize = 1024;
-const APPENDS: usize = 5000;
+/// Bytes of all appends of a kind.
+const APPENDED_BYTES: u64 = 5 << 20;
 /// Reads of each measurement at random places, at most.
 const READS_MAX: usize = 200_000;
 const DEPTHS: [usize; 6] = [1, 2, 4, 8, 32, 64];
@@ -86,15 +88,29 @@ fn measure(file: &File, bytes: u64) -> io::Result<()> {
         }
     }
 
-    let took = time(|| {
-        for number in 0..APPENDS {
-            file.write_all_at(&step[..APPEND_BYTES], bytes + (number * APPEND_BYTES) as u64)?;
-            file.sync_data()?;
-        }
-        Ok(())
-    })?;
-    show("append 1 KiB, and sync", APPENDS, (APPENDS * APPEND_BYTES) as u64, took);
+    let end = bytes + APPENDED_BYTES;
+    append(file, "append 1 KiB, and sync", bytes, &step)?;
+    fallocate(file, FallocateFlags::empty(), end, APPENDED_BYTES)?;
+    file.sync_data()?;
+    append(file, "the same where space is reserved", end, &step)?;
+    for at in (0..APPENDED_BYTES).step_by(PAGE_BYTES as usize) {
+        file.write_all_at(&[0; PAGE_BYTES as usize], end + APPENDED_BYTES + at)?;
+    }
+    file.sync_data()?;
+    append(file, "the same where zeros are written", end + APPENDED_BYTES, &step)?;
     without_device(file, &step, &mut random)
+}
+
+/// Appends from `start` on, and syncs each time.
+fn append(file: &File, what: &str, start: u64, bytes: &[u8]) -> io::Result<()> {
+    let took = time(|| {
+        (0..APPENDED_BYTES).step_by(APPEND_BYTES).try_for_each(|at| {
+            file.write_all_at(&bytes[..APPEND_BYTES], start + at)?;
+            file.sync_data()
+        })
+    })?;
+    show(what, APPENDED_BYTES as usize / APPEND_BYTES, APPENDED_BYTES, took);
+    Ok(())
 }
 
 fn without_device(file: &File, bytes: &[u8], random: &mut Random) -> io::Result<()> {

@@ -130,8 +130,8 @@ pub struct Options {
     /// written lately. What is in that cache stays there, reads take less processor time, and sectors of the device are read
     /// instead of pages. But the row cache alone has values then that were read before, long walks over values that have not
     /// been sorted take longer, and each file takes two descriptors. Index tables, and the values that they hold
-    /// ([`inline_value_max`](Self::inline_value_max)), are read through the cache. Where a file system has no such reads this
-    /// does nothing. Default: false.
+    /// ([`inline_value_max`](Self::inline_value_max)), are read through the cache. Where a file system has no such reads, or
+    /// the kernel does not tell what is in its cache (Linux before 6.5), this does nothing. Default: false.
     pub direct_reads: bool,
     /// Bytes of relocation tables kept in memory, at least 4 KiB: eight for each record that garbage collection has moved
     /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while

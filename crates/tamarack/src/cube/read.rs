@@ -121,20 +121,22 @@ impl Cube {
         let (state, sequence) = self.moment(settings);
         let state = Guard::into_inner(state);
         let mut answers = Answers::default();
+        // It is no walk, however near its keys are to each other.
+        let how = How { fill_cache: true, ..settings.how() };
         let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
         let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
         self.find_each(&state, &keys[..first], sequence, settings.fill_cache, &mut wanted, &mut answers);
         // Those that lie together may do so with others.
         if lie_apart(&wanted.values) {
             let WantedValues { keys, values } = std::mem::take(&mut wanted);
-            let reading = self.read_values(Arc::new(keys), values, settings.how(), Vec::new(), look);
+            let reading = self.read_values(Arc::new(keys), values, how, Vec::new(), look);
             look = if reading.was_here() { Look::Here } else { Look::There };
             readings.push(reading);
         }
         self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut answers);
         if !wanted.values.is_empty() {
             let WantedValues { keys, values } = wanted;
-            readings.push(self.read_values(Arc::new(keys), values, settings.how(), Vec::new(), look));
+            readings.push(self.read_values(Arc::new(keys), values, how, Vec::new(), look));
         }
         for Fetched { bytes, found, failed } in readings.into_iter().flat_map(|reading| reading.finish().0) {
             for FetchedValue { place, pointer, stored } in found {

@@ -64,7 +64,7 @@ pub struct Rows {
     asked: Box<[AtomicU32]>,
     row_bytes_max: usize,
     weight_max: u64,
-    /// Weight of the rows that were kept, until that is as much as fits.
+    /// Weight of the rows of different keys that were kept, until that is as much as fits.
     kept: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -181,14 +181,14 @@ impl Rows {
             && self.last_write(hash) <= as_of
         {
             let row = Row::new(key, value, as_of);
-            if self.is_unfilled() {
+            if !has_row && self.is_unfilled() {
                 self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
             }
             self.rows.insert(hash, row);
         }
     }
 
-    /// Whether no row has had to go for another yet.
+    /// Whether less has been kept than fits.
     fn is_unfilled(&self) -> bool {
         self.kept.load(Ordering::Relaxed) < self.weight_max
     }

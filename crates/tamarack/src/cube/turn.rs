@@ -105,7 +105,9 @@ impl Cube {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max.max(room);
-                let step = if turn.full.is_some() { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
+                // Blocks that are filled here keep everybody waiting.
+                let large = turn.full.is_some() && turn.blocks == Blocks::Noted;
+                let step = if large { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
                 self.spare.discard(&*self.env.fs)?;
                 let reserve = self.wait_for_room(&path, step.min(capacity), room, turn.claim)?;
                 let size = SegmentSize { capacity, reserve, blocks: turn.blocks };

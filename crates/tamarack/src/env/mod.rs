@@ -108,7 +108,7 @@ pub trait ReadQueue: Send + fmt::Debug {
     fn rest(&mut self) -> bool;
 }
 
-/// What reads past the system's cache are best multiples of: no device has larger sectors.
+/// What reads past the system's cache are best multiples of: hardly a device has larger sectors.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// How a directory is locked.
@@ -161,6 +161,11 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
     /// How many names the file has.
     fn links(&self) -> io::Result<u64>;
+    /// Whether what is written goes to the blocks that are there. Where each write goes to others (btrfs, bcachefs, ZFS, f2fs), there is
+    /// nothing to be had from writing to a block ahead.
+    fn is_rewritten_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Gives the blocks that lie wholly in `offset..offset + len` back to the file system; the whole range reads as
     /// zeros from then on, and the file's length stays. Fails with [`io::ErrorKind::Unsupported`] where the file system
     /// cannot.

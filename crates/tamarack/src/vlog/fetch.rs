@@ -331,8 +331,11 @@ impl Share {
             return true;
         }
         // A member by itself; or the joined read failed, and each member is to have its own outcome.
+        let past_cache = (run.is_walk() && !fetch.how.fill_cache)
+            .then(|| fetch.reader.segments().past_cache(run.segment).ok())
+            .flatten();
         for want in members {
-            self.read_one(fetch, &segment, want);
+            self.read_one(fetch, past_cache.as_deref().unwrap_or(&segment), want);
         }
         true
     }

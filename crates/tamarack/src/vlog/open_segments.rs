@@ -97,7 +97,7 @@ impl OpenSegments {
             let others = files_max / OTHER_FILES_PART;
             (others, (files_max - others) / DESCRIPTORS_PAST_CACHE)
         } else {
-            (files_max, WALKED_FILES_MAX)
+            (files_max, WALKED_FILES_MAX / DESCRIPTORS_PAST_CACHE)
         };
         Self {
             fs,

@@ -11,7 +11,7 @@
 //! the blocks before they are opened to writers.
 //!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
-//! it. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
+//! it; zeros before it is `allocated`, and never after. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
 //! done, by [`seal`].
 
 #![expect(unsafe_code, reason = "records are copied into memory shared with the kernel")]
@@ -93,7 +93,7 @@ impl Blocks {
     /// Does that with `offset..offset + len` of `file`, which is reserved.
     fn ready(self, file: &dyn File, offset: u64, len: u64) {
         const ZEROS: &[u8] = &[0; PAGE_BYTES as usize];
-        if self == Self::Noted {
+        if self == Self::Noted || !file.is_rewritten_in_place().unwrap_or(false) {
             return;
         }
         let mut at = offset;

@@ -182,6 +182,10 @@ impl File for FaultFile {
         self.inner.links()
     }
 
+    fn is_rewritten_in_place(&self) -> io::Result<bool> {
+        self.inner.is_rewritten_in_place()
+    }
+
     fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {
         self.faults.check(Call::PunchHole, &self.path)?;
         self.inner.punch_hole(offset, len)?;

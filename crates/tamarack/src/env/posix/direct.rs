@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use super::file::read_pieces;
 
 /// What is read into memory of our own at a time, at most.
 const OWN_BYTES_MAX: usize = 1 << 20;
@@ -102,19 +103,6 @@ impl DirectFile {
 
     /// Reads whole sectors, or as many of their bytes as the file has.
     fn read_sectors(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buf.len() {
-            match self.file.read_at(&mut buf[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if !filled.is_multiple_of(self.sector_bytes) {
-                // The file ends within a sector.
-                break;
-            }
-        }
-        Ok(filled)
+        read_pieces(&self.file, buf, offset, self.sector_bytes)
     }
 }

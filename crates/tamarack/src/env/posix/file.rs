@@ -53,22 +53,23 @@ impl PosixFile {
         let direct = self.direct.as_ref()?;
         let page = rustix::param::page_size() as u64;
         let pages = (offset + len as u64).div_ceil(page) - offset / page;
-        (2 * cached_pages(&self.file, offset, len as u64) < pages).then_some(direct)
+        let cached = cached_pages(&self.file, offset, len as u64)?;
+        (2 * cached < pages).then_some(direct)
     }
+}
 
-    /// Reads through the page cache.
-    pub fn read_through_cache(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buf.len() {
-            match self.file.read_at(&mut buf[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+/// Reads until `buf` is full or the file ends, which it does where a read ends within a piece of `piece_bytes`.
+pub fn read_pieces(file: &fs::File, buf: &mut [u8], offset: u64, piece_bytes: usize) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buf.len() && filled.is_multiple_of(piece_bytes) {
+        match file.read_at(&mut buf[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        Ok(filled)
     }
+    Ok(filled)
 }
 
 impl File for PosixFile {
@@ -79,7 +80,7 @@ impl File for PosixFile {
             Some(outcome) => return outcome,
             None => {}
         }
-        self.read_through_cache(buf, offset)
+        read_pieces(&self.file, buf, offset, 1)
     }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
@@ -123,6 +124,13 @@ impl File for PosixFile {
 
     fn links(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.nlink())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_rewritten_in_place(&self) -> io::Result<bool> {
+        /// btrfs, bcachefs, ZFS and f2fs, as `statfs` tells them.
+        const WRITTEN_ELSEWHERE: [i64; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0xf2f5_2010];
+        Ok(!WRITTEN_ELSEWHERE.contains(&(rustix::fs::fstatfs(&self.file)?.f_type as i64)))
     }
 
     fn punch_hole(&self, offset: u64, len: u64) -> io::Result<()> {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::direct::DirectFile;
 use super::file::PosixFile;
+use super::page_cache::cached_pages;
 use super::{dir, or_unsupported};
 use crate::base::sync::Arc;
 use crate::env::{DirLock, File, Fs, LockMode, ReadQueue};
@@ -29,6 +30,10 @@ impl Fs for PosixFs {
 
     fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         let file = open_file(path, OpenOptions::new().read(true))?;
+        // What is newer there than on the device would have to be written for each read of it.
+        if cached_pages(&file, 0, 1).is_none() {
+            return Ok(Arc::new(PosixFile::new(file)));
+        }
         match DirectFile::open(path) {
             Ok(direct) => Ok(Arc::new(PosixFile::past_cache(file, direct))),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(Arc::new(PosixFile::new(file))),

@@ -23,10 +23,11 @@ pub fn read_cached(_file: &File, _buf: &mut [u8], _offset: u64) -> io::Result<bo
     Ok(false)
 }
 
-/// How many pages of the `len` bytes at `offset` are in the kernel's page cache; 0 where the system does not tell.
+/// How many pages of the `len` bytes at `offset` are in the kernel's page cache; `None` where the system does not tell: Linux before
+/// 6.5, or where a process may not ask.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(unsafe_code, reason = "no crate has this call")]
-pub fn cached_pages(file: &File, offset: u64, len: u64) -> u64 {
+pub fn cached_pages(file: &File, offset: u64, len: u64) -> Option<u64> {
     use std::os::fd::AsRawFd;
 
     /// The number of the call, on these architectures.
@@ -55,11 +56,11 @@ pub fn cached_pages(file: &File, offset: u64, len: u64) -> u64 {
     // it has them.
     let result =
         unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const stretch, &raw mut pages, 0_u32) };
-    if result == 0 { pages.cached } else { 0 }
+    (result == 0).then_some(pages.cached)
 }
 
 /// Others do not tell.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub fn cached_pages(_file: &File, _offset: u64, _len: u64) -> u64 {
-    0
+pub fn cached_pages(_file: &File, _offset: u64, _len: u64) -> Option<u64> {
+    None
 }

@@ -21,7 +21,7 @@ use crate::env::{File, ReadQueue};
 /// Memory of at most so many bytes stays with its slot from one read to the next ...
 const KEPT_BYTES_MAX: usize = 32 * 1024;
 /// ... and so many while the queue rests.
-const RESTING_BYTES_MAX: usize = 4 * 1024;
+const RESTING_BYTES_MAX: usize = 8 * 1024;
 /// A call that may succeed when it is made again is made so often without any progress.
 const ROUNDS_MAX: u32 = 1000;
 
