@@ -200,8 +200,16 @@ fn people_get_a_table() {
 #[test]
 fn space_and_what_is_written_are_reported() {
     let world = World::new();
-    let skewed =
-        ["--distribution", "zipfian", "--gc", "tail", "--max-space-amplification", "1.5", "--verify"];
+    let skewed = [
+        "--distribution",
+        "zipfian",
+        "--gc",
+        "tail",
+        "--max-space-amplification",
+        "1.5",
+        "--direct",
+        "--verify",
+    ];
     let run = world.ok(&[&["bench", "fillrandom", "overwrite", "readrandom"], &SMALL[..], &skewed].concat());
     let reports = run.json_lines();
     for report in &reports {

@@ -1,5 +1,6 @@
 //! Segments that are open for reading. Files are shared, and bounded in number.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::{FOOTER_TRAILER_BYTES, Footer, HeaderFault, SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -139,8 +140,7 @@ impl OpenSegments {
     pub fn get(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
         self.open.get_or_insert_with(&id, || {
             let path = self.path(id);
-            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
-            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
+            let file = opened(self.fs.open_read(&path), &path, Access::Random)?;
             let header = read_header(&*file, &path, self.cube, id);
             let seed =
                 header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
@@ -155,8 +155,7 @@ impl OpenSegments {
     pub(super) fn for_walks(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
         self.walked.get_or_insert_with(&id, || {
             let (path, seed) = (self.path(id), self.get(id)?.seed());
-            let file = self.fs.open_read(&path).map_err(|error| missing_or_io(&path, error))?;
-            file.advise(Access::Sequential).map_err(|error| Error::io("advise on", &path, error))?;
+            let file = opened(self.fs.open_read(&path), &path, Access::Sequential)?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
     }
@@ -168,9 +167,8 @@ impl OpenSegments {
     pub(super) fn past_cache(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
         self.read_past_cache.get_or_insert_with(&id, || {
             let (path, seed) = (self.path(id), self.get(id)?.seed());
-            let file = self.fs.open_past_cache(&path).map_err(|error| missing_or_io(&path, error))?;
             // Some is read through the cache, and what lies around it is not wanted there.
-            file.advise(Access::Random).map_err(|error| Error::io("advise on", &path, error))?;
+            let file = opened(self.fs.open_past_cache(&path), &path, Access::Random)?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
     }
@@ -247,9 +245,16 @@ pub fn read_footer(file: &dyn File, path: &Path, header: &SegmentHeader, len: u6
     Ok(Footer::decode_payload(header.seed(), start, &payload, crc).ok())
 }
 
+/// The file at `path`, which `access` is declared for.
+fn opened(file: io::Result<Arc<dyn File>>, path: &Path, access: Access) -> Result<Arc<dyn File>> {
+    let file = file.map_err(|error| missing_or_io(path, error))?;
+    file.advise(access).map_err(|error| Error::io("advise on", path, error))?;
+    Ok(file)
+}
+
 /// A file that the index refers to and that is not there is damage, not an ordinary failure.
-fn missing_or_io(path: &Path, error: std::io::Error) -> Error {
-    if error.kind() == std::io::ErrorKind::NotFound {
+fn missing_or_io(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
         return Error::corruption(path, 0, "a segment of the value log", "no file");
     }
     Error::io("open", path, error)
