@@ -91,6 +91,10 @@ pub struct Plan {
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub entries_per_seek: u32,
 
+    /// Percent of the keys that fillbesidegarbage and fillwhilecollecting find deleted
+    #[arg(long, default_value_t = 50, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub dead_percent: u8,
+
     /// How workloads draw their keys that do not take them in a fixed order [default: uniform; YCSB's: zipfian, and latest for D]
     #[arg(long, value_enum, value_name = "DISTRIBUTION")]
     pub distribution: Option<Distribution>,
@@ -107,7 +111,7 @@ pub struct Plan {
 impl Plan {
     /// How many keys there may be, if `workloads` are run: those that insert may insert as many as there were.
     pub(crate) fn keys_max(&self, workloads: &[Workload]) -> u64 {
-        let inserts = workloads.iter().any(|workload| workload.is_ycsb());
+        let inserts = workloads.iter().any(|workload| workload.is_ycsb() || workload.is_beside_garbage());
         if inserts { self.num.saturating_mul(2) } else { self.num }
     }
 
@@ -116,7 +120,12 @@ impl Plan {
         if self.sync { Some(1) } else { self.sync_every }
     }
 
-    /// Refuses a plan whose keys do not fit into their length.
+    /// How many of the keys are deleted before workloads that are beside garbage.
+    pub(crate) fn dead_keys(&self) -> u64 {
+        (u128::from(self.num) * u128::from(self.dead_percent) / 100) as u64
+    }
+
+    /// Refuses a plan whose keys do not fit into their length, and workloads that do not fit to each other.
     ///
     /// # Errors
     /// The text says what would do.
@@ -124,6 +133,12 @@ impl Plan {
         let digits = (self.keys_max(workloads) - 1).to_string().len();
         if digits > self.key_size.into() {
             return Err(format!("{} keys need --key-size {digits} at least", self.num));
+        }
+        if let Some(late) = workloads.iter().skip(1).find(|workload| workload.is_beside_garbage()) {
+            return Err(format!(
+                "{} must be the first workload: it makes the garbage by itself, in a new database",
+                late.name()
+            ));
         }
         Ok(())
     }

@@ -95,6 +95,12 @@ pub struct Report {
     /// Of how many writes of a thread one was, if not of every one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_every: Option<u64>,
+    /// Of `fillbesidegarbage` and `fillwhilecollecting` alone: how many percent of the values were dead that were there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_percent: Option<u8>,
+    /// Of `fillwhilecollecting` alone.
+    #[serde(flatten)]
+    pub collected: Option<Collected>,
     /// Of `recover` alone.
     #[serde(flatten)]
     pub recovery: Option<Recovery>,
@@ -143,6 +149,26 @@ impl Written {
             sorting_index_bytes_written: self.sorting_index_bytes_written
                 - before.sorting_index_bytes_written,
         }
+    }
+}
+
+/// What garbage collection has done on request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Collected {
+    /// Files that garbage was taken out of.
+    pub collected_files: u64,
+    /// Bytes of what was alive in them and had to be written again.
+    pub copied_bytes: u64,
+    /// Bytes of disk that this gave back, once nobody reads there any more.
+    pub freed_bytes: u64,
+}
+
+impl Collected {
+    /// Counts `other` as well.
+    pub fn add(&mut self, other: &Self) {
+        self.collected_files += other.collected_files;
+        self.copied_bytes += other.copied_bytes;
+        self.freed_bytes += other.freed_bytes;
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvError, channel};
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
+use crate::garbage;
 use crate::keys::{self, Permutation, Random, mix};
 use crate::latency::{Buckets, Latency};
 use crate::load::{Load, part};
@@ -132,6 +133,7 @@ impl<'a, S: Store> Bed<'a, S> {
             Choice::InOrder => Some(operation),
             Choice::Permuted => Some(self.permutation.at(operation)),
             Choice::PermutedAnew => Some(self.other_permutation.at(operation)),
+            Choice::PermutedBeyond => Some(self.plan.num + self.permutation.at(operation)),
             Choice::Record => Some(self.scatter.at(operation)),
             Choice::Drawn | Choice::DrawnMissing => None,
         }
@@ -152,8 +154,11 @@ impl<'a, S: Store> Bed<'a, S> {
     ///
     /// # Errors
     /// Those of the store; `Mismatch` if it gives back something else than was written; `Io` if files could not be taken out of
-    /// the page cache.
+    /// the page cache; `Usage` if the store cannot do what the workload asks for.
     pub fn run(&mut self, workload: Workload, advance: Advance<'_>) -> Result<Report, S::Error> {
+        if workload.is_beside_garbage() {
+            self.make_garbage(workload)?;
+        }
         if self.plan.cold {
             cache::evict(self.path).map_err(Failure::Io)?;
         }
@@ -164,19 +169,17 @@ impl<'a, S: Store> Bed<'a, S> {
         let written = self.store.written();
         let (measured, peak) = peak::during(self.path, || {
             let before = Resources::now();
-            let started = Instant::now();
             let total = self.operate(workload, advance)?;
-            let seconds = started.elapsed().as_secs_f64();
             let reclaim = (workload == Workload::Deletehalf)
                 .then(|| reclaim::watch(self.path, self.live_bytes(), &self.limits));
             if workload.writes() {
                 std::thread::sleep(Duration::from_secs(self.plan.idle_seconds));
             }
-            Result::Ok((total, seconds, reclaim, self.settle(&before)?))
+            Result::Ok((total, reclaim, self.settle(&before)?))
         });
-        let (total, seconds, reclaim, spent) = measured?;
+        let (total, reclaim, spent) = measured?;
         let written = self.store.written().zip(written).map(|(after, before)| after.since(&before));
-        let report = self.report(workload, total, seconds, &spent);
+        let report = self.report(workload, total, &spent);
         Ok(Report {
             disk_bytes_peak: peak.disk_bytes.max(report.disk_bytes),
             memory_bytes_peak: peak.anonymous_bytes,
@@ -213,39 +216,41 @@ impl<'a, S: Store> Bed<'a, S> {
         }
         self.workloads_run += 1;
         self.value_sizes.push(workload.value_size(self.plan));
-        let total = self.run_beside_a_writer(workload, advance)?;
+        let total = match workload {
+            Workload::Readwhilewriting => self.run_beside_a_writer(workload, advance)?,
+            Workload::Fillwhilecollecting => {
+                let collector = garbage::collector(&self.store, workload)?;
+                let run = || self.run_threads(workload, advance);
+                let (total, collected) = garbage::while_collecting(collector, run).map_err(Failure::Store)?;
+                Tally { collected: Some(collected), ..total? }
+            }
+            _ => self.run_threads(workload, advance)?,
+        };
         if workload.is_fill() {
             self.filled(workload);
         }
         Ok(total)
     }
 
-    /// Runs all threads of `workload`, and if that is a part of it, one that overwrites until they are done.
+    /// Runs all threads of `workload`, and one that overwrites until they are done.
     fn run_beside_a_writer(&self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let writer = (workload == Workload::Readwhilewriting).then(|| {
-                let worker = self.worker(Workload::Overwrite, 0..u64::MAX, u64::MAX, &|_| ());
-                let done = &done;
-                let (begun, has_begun) = channel();
-                let writer = scope.spawn(move || worker.write_until(begun, done));
-                // Nothing is sent: the sender is dropped by whoever has written, or failed to.
-                let _dropped: std::result::Result<(), RecvError> = has_begun.recv();
-                writer
-            });
+            let worker = self.worker(Workload::Overwrite, 0..u64::MAX, u64::MAX, &|_| ());
+            let (begun, has_begun) = channel();
+            let writer = scope.spawn(|| worker.write_until(begun, &done));
+            // Nothing is sent: the sender is dropped by whoever has written, or failed to.
+            let _dropped: std::result::Result<(), RecvError> = has_begun.recv();
             let total = self.run_threads(workload, advance);
             done.store(true, Ordering::Relaxed);
-            let written = writer.map(|writer| writer.join().expect("a worker does not panic"));
-            let mut total = total?;
-            if let Some(written) = written {
-                total.written_meanwhile = written?.ops;
-            }
-            Ok(total)
+            let written = writer.join().expect("a worker does not panic");
+            Ok(Tally { written_meanwhile: written?.ops, ..total? })
         })
     }
 
     fn run_threads(&self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
         let (ops, threads) = (workload.operations(self.plan), self.plan.threads);
+        let started = Instant::now();
         let tallies: Vec<Result<Tally, S::Error>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|thread| {
@@ -256,6 +261,7 @@ impl<'a, S: Store> Bed<'a, S> {
             workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
         });
         let mut total = Tally::new();
+        total.seconds = started.elapsed().as_secs_f64();
         for tally in tallies {
             total.add(tally?);
         }
@@ -298,7 +304,8 @@ impl<'a, S: Store> Bed<'a, S> {
         (total.ops, total.user_bytes, total.user_bytes_read) = (num, read.user_bytes, read.user_bytes_read);
         (total.found, total.verified) = (read.found, read.verified);
         total.latency.saturating_record(open.as_nanos() as u64);
-        let report = self.report(Workload::Recover, total, open.as_secs_f64(), &spent);
+        total.seconds = open.as_secs_f64();
+        let report = self.report(Workload::Recover, total, &spent);
         Ok(Report { written: self.store.written(), recovery: Some(recovery), ..report })
     }
 
@@ -315,8 +322,8 @@ impl<'a, S: Store> Bed<'a, S> {
         self.ledger.live().map(|entry| u64::from(self.plan.key_size) + value(entry)).sum()
     }
 
-    fn report(&self, workload: Workload, total: Tally, seconds: f64, spent: &Spent) -> Report {
-        let plan = self.plan;
+    fn report(&self, workload: Workload, total: Tally, spent: &Spent) -> Report {
+        let (plan, seconds) = (self.plan, total.seconds);
         let value_size = workload.value_size(plan);
         let live_bytes = self.live_bytes();
         let disk_bytes = disk_bytes(self.path);
@@ -366,6 +373,8 @@ impl<'a, S: Store> Bed<'a, S> {
             memory_limit_bytes: MemoryLimit::current(),
             sync: workload.writes_per_sync(plan) == Some(1),
             sync_every: workload.writes_per_sync(plan).filter(|writes| *writes > 1),
+            dead_percent: workload.is_beside_garbage().then_some(plan.dead_percent),
+            collected: total.collected,
             recovery: None,
             reclaim: None,
         }

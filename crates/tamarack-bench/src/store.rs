@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::report::Written;
+use crate::report::{Collected, Written};
 
 /// A change that is part of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,23 @@ pub trait Store: Sync {
 
     /// What the store says it has written so far, if it says so.
     fn written(&self) -> Option<Written>;
+
+    /// The garbage collection of the store, if it collects when it is asked to.
+    fn collector(&self) -> Option<&dyn Collector<Error = Self::Error>> {
+        None
+    }
+}
+
+/// Garbage collection on request. Its calls block.
+pub trait Collector: Sync {
+    /// What a call fails with.
+    type Error;
+
+    /// Drops entries that newer ones hide from the index, so that all values are known to be dead that are.
+    fn compact(&self) -> Result<(), Self::Error>;
+
+    /// Collects what is most worth it, if anything is.
+    fn collect_once(&self) -> Result<Collected, Self::Error>;
 }
 
 /// A walk through a store in one direction.

@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use crate::{Change, Cursor, KeyRange, Store, Written};
-use ::tamarack::{Db, Error, Iter, IterOptions, ReadOptions, WriteBatch, WriteOptions};
+use crate::{Change, Collected, Collector, Cursor, KeyRange, Store, Written};
+use ::tamarack::{Db, Error, GcGoal, Iter, IterOptions, ReadOptions, WriteBatch, WriteOptions};
 
 /// An open database.
 pub struct Tamarack(pub Db);
@@ -80,6 +80,27 @@ impl Store for Tamarack {
             collection_bytes_written: stats.collection_bytes_written,
             sorting_bytes_written: stats.sorting_bytes_written,
             sorting_index_bytes_written: stats.sorting_index_bytes_written,
+        })
+    }
+
+    fn collector(&self) -> Option<&dyn Collector<Error = Error>> {
+        Some(self)
+    }
+}
+
+impl Collector for Tamarack {
+    type Error = Error;
+
+    fn compact(&self) -> Result<(), Error> {
+        self.0.compact_range(None, None)
+    }
+
+    fn collect_once(&self) -> Result<Collected, Error> {
+        let report = self.0.gc(GcGoal::Once)?;
+        Ok(Collected {
+            collected_files: report.segments + report.punched,
+            copied_bytes: report.bytes_after,
+            freed_bytes: report.bytes_before.saturating_sub(report.bytes_after) + report.hole_bytes,
         })
     }
 }

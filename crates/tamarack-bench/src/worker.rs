@@ -11,6 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::keys::{self, Random};
 use crate::latency;
 use crate::plan::Distribution;
+use crate::report::Collected;
 use crate::run::{Advance, Bed};
 use crate::store::{Change, Cursor, Store};
 use crate::timeline::Counter;
@@ -22,6 +23,8 @@ use crate::ycsb::{Mix, Operation};
 /// What threads did.
 pub struct Tally {
     pub(crate) ops: u64,
+    /// From the begin of the first thread to the end of the last one.
+    pub(crate) seconds: f64,
     pub(crate) found: u64,
     pub(crate) verified: u64,
     pub(crate) user_bytes: u64,
@@ -30,12 +33,15 @@ pub struct Tally {
     /// One for each thread that was added.
     pub(crate) counters: Vec<Counter>,
     pub(crate) written_meanwhile: u64,
+    /// By a thread beside them.
+    pub(crate) collected: Option<Collected>,
 }
 
 impl Tally {
     pub(crate) fn new() -> Self {
         Self {
             ops: 0,
+            seconds: 0.0,
             found: 0,
             verified: 0,
             user_bytes: 0,
@@ -43,6 +49,7 @@ impl Tally {
             latency: latency::histogram(3),
             counters: Vec::new(),
             written_meanwhile: 0,
+            collected: None,
         }
     }
 

@@ -38,6 +38,10 @@ pub enum Workload {
     Deleterandom,
     /// Delete each of a random half of the keys, then only watch the directory
     Deletehalf,
+    /// Write as many new keys in random order where a part of the old ones has been deleted
+    Fillbesidegarbage,
+    /// The same while a thread does nothing but collect the garbage
+    Fillwhilecollecting,
     /// Write the records of YCSB's workloads
     Ycsbload,
     /// YCSB A: half reads, half updates
@@ -86,6 +90,8 @@ pub enum Choice {
     Permuted,
     /// The same with another permutation, which knows nothing of the order in which keys were written.
     PermutedAnew,
+    /// As [`Permuted`](Self::Permuted), of keys beyond those of all other workloads.
+    PermutedBeyond,
     /// Any key, by the [distribution](Workload::distribution).
     Drawn,
     /// Any key, with a suffix that no stored key has.
@@ -115,6 +121,8 @@ impl Workload {
             Self::Readreverse => "readreverse",
             Self::Deleterandom => "deleterandom",
             Self::Deletehalf => "deletehalf",
+            Self::Fillbesidegarbage => "fillbesidegarbage",
+            Self::Fillwhilecollecting => "fillwhilecollecting",
             Self::Ycsbload => "ycsbload",
             Self::Ycsba => "ycsba",
             Self::Ycsbb => "ycsbb",
@@ -134,6 +142,8 @@ impl Workload {
             | Self::Fillsync
             | Self::Fill100k
             | Self::Overwrite
+            | Self::Fillbesidegarbage
+            | Self::Fillwhilecollecting
             | Self::Ycsbload
             | Self::Recover => Action::Put,
             Self::Deleterandom | Self::Deletehalf => Action::Delete,
@@ -157,6 +167,7 @@ impl Workload {
             Self::Fillseq | Self::Readseq | Self::Readreverse => Choice::InOrder,
             Self::Fillrandom | Self::Fillsync | Self::Fill100k | Self::Recover => Choice::Permuted,
             Self::Deletehalf => Choice::PermutedAnew,
+            Self::Fillbesidegarbage | Self::Fillwhilecollecting => Choice::PermutedBeyond,
             Self::Readmissing => Choice::DrawnMissing,
             Self::Ycsbload => Choice::Record,
             Self::Overwrite
@@ -182,9 +193,16 @@ impl Workload {
                 | Self::Fillrandom
                 | Self::Fillsync
                 | Self::Fill100k
+                | Self::Fillbesidegarbage
+                | Self::Fillwhilecollecting
                 | Self::Ycsbload
                 | Self::Recover
         )
+    }
+
+    /// Whether it begins with garbage, of which it has the store make sure that it knows, and writes keys of its own.
+    pub fn is_beside_garbage(self) -> bool {
+        matches!(self, Self::Fillbesidegarbage | Self::Fillwhilecollecting)
     }
 
     /// Whether it works on YCSB's records.
@@ -250,7 +268,12 @@ impl Workload {
     pub fn operations(self, plan: &Plan) -> u64 {
         match self {
             _ if self.seconds(plan).is_some() => plan.ops.unwrap_or(u64::MAX),
-            Self::Fillseq | Self::Fillrandom | Self::Ycsbload | Self::Recover => plan.num,
+            Self::Fillseq
+            | Self::Fillrandom
+            | Self::Fillbesidegarbage
+            | Self::Fillwhilecollecting
+            | Self::Ycsbload
+            | Self::Recover => plan.num,
             Self::Deletehalf => plan.num / 2,
             Self::Fillsync | Self::Fill100k => (plan.num / 1000).max(100).min(plan.num),
             _ => plan.ops.unwrap_or(plan.num),

@@ -55,7 +55,12 @@ fn plots<'r>(
         let (size, measured) = usual_size(sizes)?;
         let lines = results.series.iter().enumerate().filter_map(|(series, known)| {
             let points = points(measured.get(&series)?.report);
-            (points.len() > 1).then(|| Line { series, name: known.label.as_str(), points: thinned(points) })
+            (points.len() > 1).then(|| Line {
+                series,
+                name: known.label.as_str(),
+                dashed: false,
+                points: thinned(points),
+            })
         });
         let lines: Vec<Line<'_>> = lines.collect();
         let detail = describe_size(size);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bars::{Bar, Bars};
+use super::collecting;
 use super::curves;
 use super::lines::{Axis, Line, Lines};
 use super::metric::{self, Metric};
@@ -40,6 +41,7 @@ pub fn sections(results: &Results<'_>) -> Vec<Section> {
         section("Processor time", PROCESSOR, of(&metric::PROCESSOR)),
         section("Processor utilisation", UTILIZATION, of(&metric::UTILIZATION)),
         section("Overwriting, beside loading", OVERWRITING, overwriting(results)),
+        section("GC (WiscKey, Figure 13)", COLLECTING, collecting::plots(results)),
         section("Space given back", RECLAIM, of(&metric::RECLAIM)),
         section("Opening after a kill", OPENING, of(&metric::OPENING)),
         section("Latency by percentile", LATENCY, curves::latency(results)),
@@ -64,6 +66,8 @@ const UTILIZATION: &str = "The same time for each second that went by until all 
 const OVERWRITING: &str = "How fast keys are overwritten, as a part of how fast they were written first: fillrandom leaves nothing \
     dead, overwrite does, so that compaction and garbage collection have more to do. The WiscKey paper has no such figure: its Figure 13 \
     loads new keys beside garbage collection.";
+const COLLECTING: &str = "New keys are written in random order where a part of the old ones has been deleted: “GC”, the solid line, while \
+    a thread does nothing but collect garbage; the dashed line without collecting. As Figure 13 of the WiscKey paper.";
 const RECLAIM: &str =
     "Until the directory was below its bound again after half of the keys had been deleted; less is better.";
 const OPENING: &str = "Until a database was open whose writer was killed; less is better.";
@@ -186,7 +190,7 @@ impl<'r> Grid<'r> {
                 self.values.iter().filter_map(|((size, _), numbers)| Some((*size, *numbers.get(&series)?)));
             let points: BTreeMap<usize, f64> = points.collect();
             let points = points.into_iter().map(|(size, value)| (size.max(1) as f64, value)).collect();
-            Line { series, name, points }
+            Line { series, name, dashed: false, points }
         };
         let all = self.results.series.iter().enumerate();
         let lines = all.map(|(index, series)| line(index, series.label.as_str()));

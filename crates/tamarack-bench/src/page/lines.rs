@@ -26,6 +26,8 @@ pub struct Line<'a> {
     /// Which series it belongs to, and so its colour.
     pub series: usize,
     pub name: &'a str,
+    /// Whether it is what another line of the series is to be compared with.
+    pub dashed: bool,
     pub points: Vec<(f64, f64)>,
 }
 
@@ -57,7 +59,8 @@ impl Lines<'_> {
         self.draw_axes(&mut svg, &frame);
         for line in &self.lines {
             let points: Vec<(f64, f64)> = line.points.iter().map(|point| frame.at(self, *point)).collect();
-            svg.polyline(&format!("line {}", series_class(line.series)), &points);
+            let class = if line.dashed { "line dashed" } else { "line" };
+            svg.polyline(&format!("{class} {}", series_class(line.series)), &points);
             if self.marked {
                 for ((x, y), (number, value)) in points.iter().zip(&line.points) {
                     let title = format!("{}: {}, {}", line.name, self.x.text(*number), self.y.text(*value));
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn every_line_has_its_colour_its_name_and_its_points() {
-        let line = |series, name, points| Line { series, name, points };
+        let line = |series, name, points| Line { series, name, dashed: series == 3, points };
         let plot = Lines {
             label: "rates".into(),
             x: Axis::new("size", Scale::Linear(0.0, 10.0), number::count),
@@ -193,6 +196,7 @@ mod tests {
         let svg = plot.draw();
         assert!(svg.contains(r#"<path class="line s0" d="M58 258L"#), "{svg}");
         assert!(svg.contains("&lt;two&gt;</text>") && svg.contains("rate, logarithmic"), "{svg}");
+        assert!(svg.contains(r#"<path class="line dashed s3""#), "{svg}");
         assert_eq!(svg.matches("mark s3").count(), 2);
         assert!(svg.contains("one: 10, 100</title>"), "{svg}");
     }

@@ -24,8 +24,9 @@ fn is_work(setting: &Setting<'_>) -> bool {
     setting.workload != "recover"
 }
 
-fn is_work_beside_ycsb(setting: &Setting<'_>) -> bool {
-    is_work(setting) && !setting.is_ycsb()
+/// What has a section of its own is left out.
+fn is_usual_work(setting: &Setting<'_>) -> bool {
+    is_work(setting) && !setting.is_ycsb() && !setting.is_beside_garbage()
 }
 
 fn writes_or_deletes(setting: &Setting<'_>) -> bool {
@@ -40,7 +41,7 @@ pub const BYTES: Metric = Metric {
         (values && report.seconds > 0.0).then(|| report.user_bytes as f64 / 1e6 / report.seconds)
     },
     text: number::plain,
-    applies: is_work_beside_ycsb,
+    applies: is_usual_work,
     reference: None,
 };
 
@@ -49,7 +50,7 @@ pub const OPERATIONS: Metric = Metric {
     title: "operations per second",
     of: |report| Some(report.ops_per_second),
     text: number::count,
-    applies: is_work_beside_ycsb,
+    applies: is_usual_work,
     reference: None,
 };
 

@@ -2,10 +2,11 @@
 //!
 //! The page needs nothing but itself: no script, no font, no picture from elsewhere. It follows the reader's choice of light
 //! or dark, and prints in black on white. What is plotted depends on what there is: by the size of values where reports have
-//! several, as bars where they have one. `results` puts the rows in order, `figures` and `curves` decide which plots there are,
+//! several, as bars where they have one. `results` puts the rows in order, `figures`, `curves` and `collecting` decide which plots there are,
 //! `metric` says what is plotted, `lines` and `bars` draw.
 
 mod bars;
+mod collecting;
 mod curves;
 mod figures;
 mod lines;

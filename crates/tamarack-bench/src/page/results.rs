@@ -61,6 +61,8 @@ pub struct Setting<'a> {
     loaded_by: Option<&'a str>,
     /// If it is not the one that the workload has by itself.
     distribution: Option<Distribution>,
+    /// Percent of dead values beside which keys were written.
+    dead_percent: Option<u8>,
     /// Keys at once, or entries from a key on.
     reads: Option<u32>,
     /// How often the workload has been run on the same database, this time included.
@@ -172,6 +174,7 @@ impl<'a> Setting<'a> {
             warm: report.warm,
             memory_limit_bytes: report.memory_limit_bytes,
             loaded_by: report.loaded_by.as_deref(),
+            dead_percent: report.dead_percent,
             distribution: Some(report.distribution).filter(|drawn| *drawn != usual(&report.workload)),
             reads,
             pass: report.pass.max(1),
@@ -190,6 +193,9 @@ impl<'a> Setting<'a> {
                 label += &text;
             }
         };
+        if let Some(percent) = self.dead_percent {
+            add(true, format!("{percent} % dead"));
+        }
         add(self.threads > 1, format!("{} threads", self.threads));
         add(self.batch_size > 1, format!("batches of {}", self.batch_size));
         let per = if self.workload == "seekrandom" { "entries" } else { "keys" };
@@ -216,6 +222,16 @@ impl<'a> Setting<'a> {
     /// Whether it is one of YCSB's.
     pub fn is_ycsb(&self) -> bool {
         self.workload.starts_with("ycsb")
+    }
+
+    /// Whether keys were written beside dead values.
+    pub fn is_beside_garbage(&self) -> bool {
+        self.dead_percent.is_some()
+    }
+
+    /// The same beside no dead values, and so equal for all parts of them.
+    pub fn without_garbage(&self) -> Self {
+        Self { dead_percent: None, ..self.clone() }
     }
 
     /// Whether it is the setting of `other` but for the workload and what came before.

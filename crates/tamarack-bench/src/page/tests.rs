@@ -184,6 +184,36 @@ fn overwriting_stands_beside_loading() {
 }
 
 #[test]
+fn collecting_is_a_plot_by_the_share_of_dead_values() {
+    let of = |store: &str, workload: &str, dead_percent, rate| {
+        let dead_percent = Some(dead_percent);
+        row(store, Outcome::Report(Box::new(Report { dead_percent, ..report(workload, 1024, rate) })))
+    };
+    let rates = [(25, 500.0), (50, 550.0), (100, 600.0)];
+    let rows = rates.iter().flat_map(|&(dead, rate)| {
+        [
+            of("one", "fillwhilecollecting", dead, rate),
+            of("one", "fillbesidegarbage", dead, 2.0 * rate),
+            of("two", "fillbesidegarbage", dead, 3.0 * rate),
+        ]
+    });
+    let html = page(&comparison(rows.collect()));
+    let collecting = section(&html, "GC (WiscKey, Figure 13)");
+    assert_eq!(collecting.matches("<figure>").count(), 2, "puts per second, and their latency: {collecting}");
+    for (line, count) in [("line s0", 2), ("line dashed s0", 2), ("line dashed s1", 2), ("line s1", 0)] {
+        assert_eq!(collecting.matches(&format!("class=\"{line}\"")).count(), count, "{line}: {collecting}");
+    }
+    for mark in ["one, GC: 50 %, 550<", "one: 25 %, 1000<"] {
+        let mark = mark.replace("1000", "1 k");
+        assert!(collecting.contains(&mark), "no {mark} in {collecting}");
+    }
+    assert!(section(&html, "All figures").contains("<h3>fillwhilecollecting, 25 % dead</h3>"), "{html}");
+    assert!(!sections(&html).contains(&"Throughput"), "it has a plot of its own");
+    let alone = page(&comparison(vec![of("one", "fillbesidegarbage", 50, 1.0)]));
+    assert!(!sections(&alone).contains(&"GC (WiscKey, Figure 13)"), "nobody has collected");
+}
+
+#[test]
 fn ycsb_has_a_panel_for_each_workload_and_size() {
     let workloads = ["ycsbload", "ycsba", "ycsbc"];
     let rows = workloads.into_iter().flat_map(|workload| {

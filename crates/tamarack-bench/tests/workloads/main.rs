@@ -5,6 +5,7 @@
     reason = "tests are at home in the operating system"
 )]
 
+mod garbage;
 mod memory;
 mod value_sizes;
 mod ycsb;

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 
-use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
+use tamarack_bench::{Change, Collected, Collector, Cursor, KeyRange, Store, Written};
 
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -20,6 +20,12 @@ pub struct Memory {
     /// How often each key was read by itself.
     gets: Mutex<BTreeMap<Vec<u8>, u64>>,
     walks: AtomicU64,
+    /// Whether it collects when it is asked to.
+    collects: bool,
+    /// What it held when it was compacted, if it was.
+    compacted: Mutex<Option<Entries>>,
+    /// How often it was asked to collect.
+    collections: AtomicU64,
     /// Keys by the order in which they came: each with its number.
     inserted: Mutex<BTreeMap<Vec<u8>, usize>>,
     /// How often a key was read by itself than which so many others had come later.
@@ -27,6 +33,21 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// One that collects garbage when it is asked to.
+    pub fn that_collects() -> Self {
+        Self { collects: true, ..Self::default() }
+    }
+
+    /// What it held when it was compacted, if it was.
+    pub fn compacted(&self) -> Option<Entries> {
+        self.compacted.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// How often it was asked to collect.
+    pub fn collections(&self) -> u64 {
+        self.collections.load(Ordering::Relaxed)
+    }
+
     /// A copy of what is in it.
     pub fn entries(&self) -> Entries {
         self.entries.read().expect("nobody panics with the lock").clone()
@@ -140,6 +161,26 @@ impl Store for Memory {
 
     fn written(&self) -> Option<Written> {
         None
+    }
+
+    fn collector(&self) -> Option<&dyn Collector<Error = Infallible>> {
+        self.collects.then_some(self)
+    }
+}
+
+impl Collector for Memory {
+    type Error = Infallible;
+
+    fn compact(&self) -> Result<(), Infallible> {
+        *self.compacted.lock().expect("nobody panics with the lock") = Some(self.entries());
+        Ok(())
+    }
+
+    /// Each second time there is nothing to do.
+    fn collect_once(&self) -> Result<Collected, Infallible> {
+        let before = self.collections.fetch_add(1, Ordering::Relaxed);
+        let collected = Collected { collected_files: 1, copied_bytes: 20, freed_bytes: 300 };
+        Ok(if before.is_multiple_of(2) { collected } else { Collected::default() })
     }
 }
 

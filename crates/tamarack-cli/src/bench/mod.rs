@@ -41,6 +41,11 @@ use crate::scratch::Scratch;
 /// `below_bound_seconds`), and has come to rest (`rest_seconds`, `rest_disk_bytes`, `rest_space_amplification`), for two
 /// minutes at most.
 ///
+/// fillbesidegarbage and fillwhilecollecting are Figure 13 of the WiscKey paper. Each must come first: it writes NUM keys, deletes
+/// --dead-percent of them at random, compacts and settles; what is measured is writing NUM other keys in random order after that, with
+/// fillwhilecollecting while a thread does nothing but collect garbage (`collected_files`, `copied_bytes`, `freed_bytes`). Nothing
+/// else collects, unless --gc is given.
+///
 /// recover stands alone. Another process writes each key once, in a random order, with a memtable so large that
 /// everything stays in the log alone; when all of them are acknowledged it is killed with SIGKILL. What is
 /// measured is opening the database after that (`open_seconds`, with `recovered_bytes`, `recovered_operations` and
@@ -107,7 +112,7 @@ pub struct Bench {
     #[arg(long, value_name = "RATIO")]
     max_space_amplification: Option<f64>,
 
-    /// Which segments garbage collection takes
+    /// Which segments garbage collection takes [default: cost-benefit; off beside garbage that a workload has made]
     #[arg(long, value_enum, value_name = "POLICY")]
     gc: Option<Collection>,
 
@@ -251,7 +256,8 @@ impl Bench {
         if let Some(runs) = self.value_runs_max {
             options.value_runs_max = runs;
         }
-        if let Some(collection) = self.gc {
+        let beside_garbage = self.workloads.iter().any(|workload| workload.is_beside_garbage());
+        if let Some(collection) = self.gc.or(beside_garbage.then_some(Collection::Off)) {
             options.gc = match collection {
                 Collection::CostBenefit => GcPolicy::CostBenefit,
                 Collection::Tail => GcPolicy::Tail,

@@ -14,7 +14,15 @@ Values of several sizes on one page:
     tamarack bench fillrandom readrandom --save $size.json \\
       --value-size $size --num $((1000000000 / size))
   done
-  tamarack bench-page *.json --html report.html";
+  tamarack bench-page *.json --html report.html
+
+Writing beside garbage that is collected, or is not (Figure 13 of the WiscKey paper):
+  for dead in 25 50 75 100; do
+    for workload in fillbesidegarbage fillwhilecollecting; do
+      tamarack bench $workload --dead-percent $dead --save $workload-$dead.json
+    done
+  done
+  tamarack bench-page fill*.json --html report.html";
 
 /// Make a page of saved reports
 ///

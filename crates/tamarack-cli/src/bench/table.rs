@@ -1,6 +1,6 @@
 //! Reports as rows of a table.
 
-use tamarack_bench::{Reclaim, Report, Written};
+use tamarack_bench::{Collected, Reclaim, Report, Written};
 
 use crate::failure::Result;
 use crate::output::{self, Output};
@@ -59,6 +59,10 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
         let rate = output::count((writes as f64 / report.seconds.max(f64::MIN_POSITIVE)) as u64);
         output.line(&format!("  {} written meanwhile, {rate}/s", output::count(writes)))?;
     }
+    if let Some(percent) = report.dead_percent {
+        let collected = report.collected.as_ref().map(describe_collected).unwrap_or_default();
+        output.line(&format!("  beside {percent} % of dead values{collected}"))?;
+    }
     match &report.reclaim {
         Some(reclaim) => output.line(&format!("  {}", describe(reclaim))),
         None => Ok(()),
@@ -70,6 +74,12 @@ fn describe_sorting(written: &Written, amplification: Option<f64>) -> String {
         (output::bytes(written.sorting_bytes_written), output::bytes(written.sorting_index_bytes_written));
     let per = amplification.map_or(String::new(), |ratio| format!(", {ratio:.2} for each byte written"));
     format!("sorting wrote {values} of values and {index} of index{per}")
+}
+
+fn describe_collected(collected: &Collected) -> String {
+    let (copied, freed) = (output::bytes(collected.copied_bytes), output::bytes(collected.freed_bytes));
+    let files = output::count(collected.collected_files);
+    format!(", collected from {files} files meanwhile: {freed} freed, {copied} copied")
 }
 
 fn describe(reclaim: &Reclaim) -> String {
@@ -87,7 +97,7 @@ fn describe(reclaim: &Reclaim) -> String {
 
 fn row(cells: [&str; 17]) -> String {
     const WIDTHS: [usize; 16] = [12, 9, 11, 9, 9, 9, 11, 8, 7, 10, 10, 10, 10, 10, 10, 10];
-    let mut line = format!("{:<16}", cells[0]);
+    let mut line = format!("{:<20}", cells[0]);
     for (cell, width) in cells[1..].iter().zip(WIDTHS) {
         line += &format!("{cell:>width$}");
     }
@@ -112,6 +122,13 @@ mod tests {
         assert_eq!(describe_sorting(&written, None), expected);
         let per_byte = format!("{expected}, 1.02 for each byte written");
         assert_eq!(describe_sorting(&written, Some(1.0195)), per_byte);
+    }
+
+    #[test]
+    fn what_was_collected_is_told() {
+        let collected = Collected { collected_files: 1234, copied_bytes: 1 << 20, freed_bytes: 3 << 20 };
+        let expected = ", collected from 1,234 files meanwhile: 3.00 MiB freed, 1.00 MiB copied";
+        assert_eq!(describe_collected(&collected), expected);
     }
 
     #[test]

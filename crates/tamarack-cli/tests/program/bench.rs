@@ -170,6 +170,39 @@ fn a_killed_writer_loses_nothing_and_its_log_is_replayed() {
 }
 
 #[test]
+fn keys_are_written_while_garbage_is_collected_and_none_is_lost() {
+    let world = World::new();
+    let num = ["--num", "20000", "--value-size", "2000", "--ops", "40000", "--dead-percent", "75"];
+    let bench = |workload: &str| {
+        let file = format!("{workload}.json");
+        let arguments =
+            [&["bench", workload, "readseq", "--verify", "--json", "--save", &file], &num[..]].concat();
+        world.ok(&arguments).json_lines()
+    };
+    for workload in ["fillbesidegarbage", "fillwhilecollecting"] {
+        let reports = bench(workload);
+        assert_eq!((&reports[0]["ops"], &reports[0]["dead_percent"]), (&json!(20_000), &json!(75)));
+        assert_eq!(reports[0]["live_bytes"], json!(25_000 * 2016));
+        assert_eq!((&reports[1]["found"], &reports[1]["verified"]), (&json!(25_000), &json!(25_000)));
+        if workload == "fillbesidegarbage" {
+            assert_eq!(reports[0]["freed_bytes"], Value::Null);
+            assert_eq!(reports[0]["collection_bytes_written"], json!(0), "nobody collects");
+            assert!(field(&reports[0], "disk_bytes") > 40_000.0 * 2016.0, "nothing is given back");
+        } else {
+            assert!(field(&reports[0], "collected_files") > 0.0, "{}", reports[0]);
+            assert!(field(&reports[0], "freed_bytes") > 10_000.0 * 2016.0, "{}", reports[0]);
+        }
+    }
+    world.ok(&["bench-page", "fillbesidegarbage.json", "fillwhilecollecting.json", "--html", "page.html"]);
+    let page = String::from_utf8(world.read("page.html")).expect("a page is text");
+    assert!(page.contains("GC (WiscKey, Figure 13)") && page.contains("line dashed"), "{page}");
+    let refused = world.run(&["bench", "fillseq", "fillwhilecollecting", "--num", "10"]).expect_status(2);
+    assert!(refused.stderr.contains("must be the first workload"), "{}", refused.stderr);
+    let text = world.ok(&["bench", "fillwhilecollecting", "--num", "100"]).text();
+    assert!(text.contains("beside 50 % of dead values, collected from"), "{text}");
+}
+
+#[test]
 fn the_space_of_a_deleted_half_is_watched() {
     let world = World::new();
     let limits = ["--max-space-amplification", "1.5", "--verify"];
