@@ -49,6 +49,7 @@ pub use latency::{Buckets, Latency};
 pub use machine::Machine;
 pub use memory::{Memory, MemoryLimit};
 pub use page::page;
+pub use peak::Peak;
 pub use plan::{Distribution, Plan};
 pub use reclaim::{Limits, Reclaim};
 pub use report::{Collected, Recovery, Report, Written};

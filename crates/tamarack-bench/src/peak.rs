@@ -31,23 +31,23 @@ impl Peak {
             anonymous_bytes: self.anonymous_bytes.max(other.anonymous_bytes),
         }
     }
-}
 
-/// Runs `work`; returns its result, and the most that `directory` and the process took up meanwhile.
-pub fn during<T>(directory: &Path, work: impl FnOnce() -> T) -> (T, Peak) {
-    let (finished, working) = channel::<()>();
-    std::thread::scope(|scope| {
-        let sampler = scope.spawn(move || {
-            let mut peak = Peak::look(directory);
-            while working.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                peak = peak.or(Peak::look(directory));
-            }
-            peak.or(Peak::look(directory))
-        });
-        let result = work();
-        drop(finished);
-        (result, sampler.join().expect("measuring does not panic"))
-    })
+    /// Runs `work`; returns its result, and the most that `directory` and the process took up meanwhile.
+    pub fn during<T>(directory: &Path, work: impl FnOnce() -> T) -> (T, Self) {
+        let (finished, working) = channel::<()>();
+        std::thread::scope(|scope| {
+            let sampler = scope.spawn(move || {
+                let mut peak = Self::look(directory);
+                while working.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    peak = peak.or(Self::look(directory));
+                }
+                peak.or(Self::look(directory))
+            });
+            let result = work();
+            drop(finished);
+            (result, sampler.join().expect("measuring does not panic"))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -66,9 +66,9 @@ mod tests {
             .flat_map(|n| ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes())
             .collect();
         let write = || file.write_all(&noise).and_then(|()| file.sync_all()).expect("there is room");
-        let ((), after) = during(directory.path(), write);
+        let ((), after) = Peak::during(directory.path(), write);
         assert!(after.disk_bytes >= 1 << 20, "{after:?}");
-        let ((), before) = during(directory.path(), || ());
+        let ((), before) = Peak::during(directory.path(), || ());
         assert!(before.disk_bytes >= 1 << 20, "{before:?}");
     }
 
@@ -77,7 +77,7 @@ mod tests {
         const BYTES: usize = 256 << 20;
         let directory = tempfile::tempdir().expect("a temporary directory");
         let before = resources::anonymous_bytes();
-        let ((), peak) = during(directory.path(), || {
+        let ((), peak) = Peak::during(directory.path(), || {
             let memory = std::hint::black_box(vec![1_u8; BYTES]);
             std::thread::sleep(10 * INTERVAL);
             drop(memory);

@@ -38,9 +38,10 @@ pub struct Report {
     pub live_bytes: u64,
     /// Space it occupies afterwards.
     pub disk_bytes: u64,
-    /// The most space it occupied, looked at every 50 ms until everything had settled.
+    /// The most space it occupied, looked at every 50 ms until everything had settled; of `recover` while it was opened, and after.
     pub disk_bytes_peak: u64,
-    /// The most memory of the process that belongs to no file, looked at likewise. What it takes to measure is a part of it.
+    /// The most memory of the process that belongs to no file, looked at likewise, of `recover` while it opened. What it takes to
+    /// measure is a part of it.
     #[serde(default)]
     pub memory_bytes_peak: Option<u64>,
     /// What the store says of itself.

@@ -14,6 +14,7 @@ use crate::keys::{self, Permutation, Random, mix};
 use crate::latency::{Buckets, Latency};
 use crate::load::{Load, part};
 use crate::memory::MemoryLimit;
+use crate::peak::Peak;
 use crate::plan::{Distribution, Plan};
 use crate::reclaim::{self, Limits};
 use crate::report::{Recovery, Report};
@@ -26,7 +27,7 @@ use crate::worker::{Tally, Worker};
 use crate::workload::{Choice, Workload};
 use crate::ycsb::Records;
 use crate::zipf::Zipf;
-use crate::{cache, disk_bytes, peak};
+use crate::{cache, disk_bytes};
 
 /// Is told how many operations were done since it was told last, now and then and by all threads.
 pub type Advance<'a> = &'a (dyn Fn(u64) + Sync);
@@ -167,7 +168,7 @@ impl<'a, S: Store> Bed<'a, S> {
         }
         self.reported.push(workload);
         let written = self.store.written();
-        let (measured, peak) = peak::during(self.path, || {
+        let (measured, peak) = Peak::during(self.path, || {
             let before = Resources::now();
             let total = self.operate(workload, advance)?;
             let reclaim = (workload == Workload::Deletehalf)
@@ -279,7 +280,7 @@ impl<'a, S: Store> Bed<'a, S> {
         Worker::new(self, workload, self.workloads_run, part, Random::new(seed), advance)
     }
 
-    /// Reports how the store was opened, which began `before` and took `open`, once every entry has been found equal to
+    /// Reports how the store was opened, which began `before`, and took `open` and at most `peak`, once every entry has been found equal to
     /// what the writer wrote.
     ///
     /// # Errors
@@ -288,6 +289,7 @@ impl<'a, S: Store> Bed<'a, S> {
         &mut self,
         before: &Resources,
         open: Duration,
+        peak: Peak,
         recovery: Recovery,
     ) -> Result<Report, S::Error> {
         let spent = self.settle(before)?;
@@ -306,7 +308,13 @@ impl<'a, S: Store> Bed<'a, S> {
         total.latency.saturating_record(open.as_nanos() as u64);
         total.seconds = open.as_secs_f64();
         let report = self.report(Workload::Recover, total, &spent);
-        Ok(Report { written: self.store.written(), recovery: Some(recovery), ..report })
+        Ok(Report {
+            disk_bytes_peak: peak.disk_bytes.max(report.disk_bytes),
+            memory_bytes_peak: peak.anonymous_bytes,
+            written: self.store.written(),
+            recovery: Some(recovery),
+            ..report
+        })
     }
 
     /// Waits until everything is on the device and background work has ended.

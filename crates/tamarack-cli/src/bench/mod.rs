@@ -48,8 +48,8 @@ use crate::scratch::Scratch;
 ///
 /// recover stands alone. Another process writes each key once, in a random order, with a memtable so large that
 /// everything stays in the log alone; when all of them are acknowledged it is killed with SIGKILL. What is
-/// measured is opening the database after that (`open_seconds`, with `recovered_bytes`, `recovered_operations` and
-/// `rewritten_bytes`); then every value must be there. It is opened with --memtable-mib if that is given, else
+/// measured is opening the database after that (`open_seconds`, with `recovered_bytes`, `recovered_operations`,
+/// `rewritten_bytes`, and the `memory_bytes_peak` of the opening alone); then every value must be there. It is opened with --memtable-mib if that is given, else
 /// with the memtable of the writer.
 ///
 /// `seconds` and the latencies cover the workload itself. Bytes and processor time come from the operating

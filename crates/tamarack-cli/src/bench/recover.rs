@@ -13,7 +13,7 @@ use std::time::Instant;
 use clap::Args;
 use tamarack::{Db, Options};
 
-use tamarack_bench::{Bed, Plan, Recovery, Report, Resources, Tamarack, Workload};
+use tamarack_bench::{Bed, Peak, Plan, Recovery, Report, Resources, Tamarack, Workload};
 
 use super::limits;
 
@@ -80,9 +80,12 @@ pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> 
     write_and_kill(path, plan)?;
     let limits = limits(&options);
     let before = Resources::now();
-    let started = Instant::now();
-    let db = Db::open(path, Options { create_if_missing: false, ..options })?;
-    let open = started.elapsed();
+    let ((db, open), peak) = Peak::during(path, || {
+        let started = Instant::now();
+        let db = Db::open(path, Options { create_if_missing: false, ..options });
+        (db, started.elapsed())
+    });
+    let db = db?;
     let found = db.recovery();
     let recovery = Recovery {
         recovered_bytes: found.log_bytes,
@@ -93,7 +96,7 @@ pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> 
     let plan = Plan { verify: true, ops: None, ..plan.clone() };
     let mut bed = Bed::new(Tamarack(db), path, &plan, &[Workload::Recover], limits);
     bed.assume_filled();
-    let report = bed.report_recovery(&before, open, recovery)?;
+    let report = bed.report_recovery(&before, open, peak, recovery)?;
     bed.into_store().0.close()?;
     Ok(report)
 }

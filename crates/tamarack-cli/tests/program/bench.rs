@@ -165,6 +165,11 @@ fn a_killed_writer_loses_nothing_and_its_log_is_replayed() {
         assert!(field(&report, "rewritten_bytes") <= field(&report, "disk_bytes"));
         assert_eq!(report["open_seconds"], report["seconds"]);
     }
+    let run = world.ok(&["bench", "recover", "--num", "200000", "--value-size", "200", "--json"]);
+    let report = run.json();
+    let (memory, kept) = (field(&report, "memory_bytes_peak"), field(&report, "recovered_bytes"));
+    assert!((0.9..3.0).contains(&(memory / kept)), "a memtable has all of it: {report}");
+    assert!(field(&report, "disk_bytes_peak") >= field(&report, "disk_bytes"), "{report}");
     let refused = world.run(&["bench", "recover", "readseq"]).expect_status(2);
     assert!(refused.stderr.contains("alone"), "{}", refused.stderr);
 }
