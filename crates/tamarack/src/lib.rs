@@ -93,6 +93,7 @@ pub use base::recovery::{RecoveryReport, TornTail};
 pub use cube::check::{CheckLevel, CheckReport};
 pub use cube::checkpoint::CheckpointReport;
 pub use cube::collect::{CollectionStats, GcGoal, GcReport};
+pub use cube::pinned::PinnedValue;
 pub use cube::readers::{ReaderKind, ReaderStats};
 pub use cube::repair::RepairOptions;
 pub use cube::repair::report::{Loss, LostRange, RepairReport, RepairedManifest};

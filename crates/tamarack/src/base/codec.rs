@@ -82,25 +82,45 @@ impl Codec {
             out.extend_from_slice(stored);
             return Ok(());
         }
+        let (start, raw_len) = (out.len(), self.credible_raw_len(stored)?);
+        out.resize(start + raw_len, 0);
+        self.decompress(stored, &mut out[start..])
+    }
+
+    /// The raw length that `stored` announces, if so many bytes can be worth that: a forged one cannot ask for more memory.
+    /// Fails as [`decompress_into`](Self::decompress_into).
+    pub fn credible_raw_len(self, stored: &[u8]) -> std::result::Result<usize, String> {
         let raw_len = self.raw_len(stored).ok_or_else(|| format!("{} compressed bytes", stored.len()))?;
-        let packed = &stored[4..];
-        // A forged length cannot ask for more memory than so many bytes can be worth.
-        if raw_len > packed.len() as u64 * self.expansion_max() {
-            return Err(format!("a raw length of {raw_len} for {} compressed bytes", packed.len()));
+        let packed_len = stored.len() - self.prefix_bytes();
+        if raw_len > packed_len as u64 * self.expansion_max() {
+            return Err(format!("a raw length of {raw_len} for {packed_len} compressed bytes"));
         }
-        let start = out.len();
-        out.resize(start + raw_len as usize, 0);
+        Ok(raw_len as usize)
+    }
+
+    /// Fills `raw`, which has the length that `stored` announces, with its raw bytes. Fails as
+    /// [`decompress_into`](Self::decompress_into).
+    pub fn decompress(self, stored: &[u8], raw: &mut [u8]) -> std::result::Result<(), String> {
+        let packed = &stored[self.prefix_bytes()..];
         let written = match self {
-            Self::None => unreachable!("returned above"),
-            Self::Lz4 => lz4_flex::block::decompress_into(packed, &mut out[start..])
+            Self::None => {
+                raw.copy_from_slice(packed);
+                raw.len()
+            }
+            Self::Lz4 => lz4_flex::block::decompress_into(packed, raw)
                 .map_err(|error| format!("LZ4 data that does not decode ({error})"))?,
-            Self::Zstd => zstd_decompress(packed, &mut out[start..])
+            Self::Zstd => zstd_decompress(packed, raw)
                 .map_err(|error| format!("Zstandard data that does not decode ({error})"))?,
         };
-        if written as u64 != raw_len {
-            return Err(format!("{written} raw bytes where {raw_len} were announced"));
+        if written != raw.len() {
+            return Err(format!("{written} raw bytes where {} were announced", raw.len()));
         }
         Ok(())
+    }
+
+    /// Bytes of `stored` that tell the raw length.
+    fn prefix_bytes(self) -> usize {
+        if self == Self::None { 0 } else { 4 }
     }
 }
 

@@ -23,5 +23,6 @@ pub mod pointer;
 pub mod prefetch;
 pub mod recovery;
 pub mod segment;
+pub mod shared_value;
 pub mod swap;
 pub mod sync;

@@ -2,8 +2,8 @@
 //!
 //! Writing: `commit` measures a batch, `order` grants it a place (its essay describes the protocol), `turn` clears
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
-//! reader holds, `read` looks keys up, `rows` keeps what is read again, `visible`, `entries`, `window`
-//! and `iter` walk, `reading` brings values, `readers` lists who holds what. Background: `maintain` seals segments, flushes
+//! reader holds, `read` looks keys up, `destination` and `pinned` are where the values go, `rows` keeps what is read again,
+//! `visible`, `entries`, `window` and `iter` walk, `reading` brings values, `readers` lists who holds what. Background: `maintain` seals segments, flushes
 //! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies; `repair` saves what is left of a damaged cube;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
 
@@ -11,6 +11,7 @@ pub mod check;
 pub mod checkpoint;
 pub mod collect;
 mod commit;
+pub mod destination;
 mod durability;
 mod entries;
 mod events;
@@ -20,6 +21,7 @@ pub mod iter;
 mod maintain;
 pub mod open;
 mod order;
+pub mod pinned;
 mod publish;
 mod reach;
 pub mod read;

@@ -4,6 +4,7 @@
 //! version it may see; a pointer then costs one read of the log. Nothing here takes a lock that a writer holds.
 
 use super::Cube;
+use super::destination::{Destination, InlineValue};
 use super::iter::CubeIter;
 use super::readers::ReaderKind;
 use super::reading::Look;
@@ -52,9 +53,9 @@ impl ReadSettings {
 
 /// What the index says of a key.
 #[derive(Debug)]
-enum Found {
+enum Found<'a> {
     Absent,
-    Inline,
+    Inline(InlineValue<'a>),
     Pointer(ValuePointer),
 }
 
@@ -83,24 +84,35 @@ const KEYS_APART_MIN: usize = 32;
 const KEYS_FIRST_PART: usize = 4;
 
 impl Cube {
-    /// Replaces `value` by the value of `key`; `false` if there is none.
+    /// Gives the value of `key` to `destination`; `false`, and nothing is given, if there is none.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
-    pub fn get(&self, key: &[u8], settings: ReadSettings, value: &mut Vec<u8>) -> Result<bool> {
+    pub fn get(
+        &self,
+        key: &[u8],
+        settings: ReadSettings,
+        destination: &mut impl Destination,
+    ) -> Result<bool> {
         let moment = settings.sequence.unwrap_or_else(|| self.publisher.visible());
-        let Err(missing) = self.rows.get(key, moment, value) else { return Ok(true) };
+        let missing = match self.rows.get(key, moment) {
+            Ok(value) => {
+                destination.take(value);
+                return Ok(true);
+            }
+            Err(missing) => missing,
+        };
         let (state, sequence) = self.moment(settings);
-        match self.find(&state, key, sequence, settings.fill_cache, value)? {
+        match self.find(&state, key, sequence, settings.fill_cache)? {
             Found::Absent => return Ok(false),
-            Found::Inline => {}
+            Found::Inline(value) => destination.take_inline(key, value),
             Found::Pointer(pointer) => {
                 let pointer = self.present_place(&state.version, pointer)?;
-                self.reader.read(pointer, key, settings.verify, value)?;
+                destination.read(&self.reader, pointer, key, settings.verify)?;
             }
         }
         if settings.keeps_rows() {
-            self.rows.keep(missing, key, value, sequence);
+            destination.keep(&self.rows, missing, key, sequence);
         }
         Ok(true)
     }
@@ -111,7 +123,7 @@ impl Cube {
     /// `Io`, `Corruption`.
     pub fn contains(&self, key: &[u8], settings: ReadSettings) -> Result<bool> {
         let (state, sequence) = self.moment(settings);
-        let found = self.find(&state, key, sequence, settings.fill_cache, &mut Vec::new())?;
+        let found = self.find(&state, key, sequence, settings.fill_cache)?;
         Ok(!matches!(found, Found::Absent))
     }
 
@@ -168,16 +180,18 @@ impl Cube {
         answers: &mut Answers,
     ) {
         for key in keys {
-            let mut value = Vec::new();
-            let Err(missing) = self.rows.get(key, sequence, &mut value) else {
-                answers.results.push(Ok(Some(value)));
-                answers.missing.push(None);
-                continue;
+            let missing = match self.rows.get(key, sequence) {
+                Ok(value) => {
+                    answers.results.push(Ok(Some(value.to_vec())));
+                    answers.missing.push(None);
+                    continue;
+                }
+                Err(missing) => missing,
             };
-            let found = self.find(state, key, sequence, fill_cache, &mut value);
+            let found = self.find(state, key, sequence, fill_cache);
             let result = found.and_then(|found| match found {
                 Found::Absent => Ok(None),
-                Found::Inline => Ok(Some(value)),
+                Found::Inline(value) => Ok(Some(value.as_ref().to_vec())),
                 Found::Pointer(pointer) => {
                     let pointer = self.present_place(&state.version, pointer)?;
                     let start = wanted.keys.len();
@@ -277,21 +291,20 @@ impl Cube {
         }
     }
 
-    /// Looks `key` up; an inline value is written over `value`.
-    fn find(
+    /// Looks `key` up.
+    fn find<'a>(
         &self,
-        state: &ReadState,
+        state: &'a ReadState,
         key: &[u8],
         sequence: Sequence,
         fill_cache: bool,
-        value: &mut Vec<u8>,
-    ) -> Result<Found> {
+    ) -> Result<Found<'a>> {
         let frozen = state.frozen.iter().map(|frozen| &frozen.memtable);
         for memtable in std::iter::once(&state.active).chain(frozen) {
             let Some(entry) = memtable.get(key, sequence) else { continue };
             return Ok(match entry.kind {
                 EntryKind::Delete => Found::Absent,
-                EntryKind::Inline => inline(value, entry.payload),
+                EntryKind::Inline => Found::Inline(InlineValue::Memtable(entry.payload)),
                 EntryKind::Pointer => Found::Pointer(
                     ValuePointer::from_bytes(entry.payload).expect("memtables hold what commits put there"),
                 ),
@@ -302,14 +315,8 @@ impl Cube {
         };
         Ok(match entry.payload {
             TablePayload::Delete => Found::Absent,
-            TablePayload::Inline(bytes) => inline(value, bytes.as_ref()),
+            TablePayload::Inline(value) => Found::Inline(InlineValue::Block(value)),
             TablePayload::Pointer(pointer) => Found::Pointer(pointer),
         })
     }
-}
-
-fn inline(value: &mut Vec<u8>, bytes: &[u8]) -> Found {
-    value.clear();
-    value.extend_from_slice(bytes);
-    Found::Inline
 }

@@ -30,11 +30,13 @@
 #[cfg(all(test, loom))]
 mod loom_tests;
 
+use super::pinned::PinnedValue;
 use super::stats::CacheStats;
 use crate::base::cache::{Cache, Weighter};
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
 use crate::base::prefetch::prefetch;
+use crate::base::shared_value::{HEAD_BYTES, SharedValue};
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
@@ -48,10 +50,8 @@ const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 26 };
 const ROW_BYTES_MAX: u64 = 64 << 10;
 /// Nor is one that takes more than this part of the cache.
 const PART_OF_CACHE_MAX: u64 = 64;
-/// What a row takes beside key and value, in the cache and in front of them.
+/// What a row takes beside its bytes, in the cache and in front of them.
 const ROW_OVERHEAD_BYTES: u64 = 128;
-/// In front of key and value: `as_of`, and the length of the key.
-const ROW_HEADER_BYTES: usize = 10;
 
 /// The rows of one cube.
 #[derive(Debug)]
@@ -70,30 +70,26 @@ pub struct Rows {
     misses: AtomicU64,
 }
 
-/// A key and its value as of a moment, in one piece of memory.
+/// A key and its value as of a moment, in one piece of memory, which lies as [`SharedValue`] says. In its head are `as_of`, then
+/// the length of the key.
 #[derive(Debug, Clone)]
 struct Row(Arc<[u8]>);
 
 impl Row {
-    fn new(key: &[u8], value: &[u8], as_of: Sequence) -> Self {
-        let len = ROW_HEADER_BYTES + key.len() + value.len();
-        let mut row: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
-        let bytes = Arc::get_mut(&mut row).expect("nobody else has it");
-        let (head, rest) = bytes.split_at_mut(ROW_HEADER_BYTES);
+    /// What makes a row of a value of `key` as of a moment.
+    fn head(key: &[u8], as_of: Sequence) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
         head[..8].copy_from_slice(&as_of.0.to_le_bytes());
-        head[8..].copy_from_slice(&(key.len() as u16).to_le_bytes());
-        rest[..key.len()].copy_from_slice(key);
-        rest[key.len()..].copy_from_slice(value);
-        Self(row)
+        head[8..10].copy_from_slice(&(key.len() as u16).to_le_bytes());
+        head
     }
 
-    /// `as_of` and the value, if this is a row of `key`.
-    fn of(&self, key: &[u8]) -> Option<(Sequence, &[u8])> {
-        let (as_of, rest) = self.0.split_first_chunk()?;
-        let (key_len, rest) = rest.split_first_chunk()?;
-        let value = rest.strip_prefix(key)?;
-        (usize::from(u16::from_le_bytes(*key_len)) == key.len())
-            .then(|| (Sequence(u64::from_le_bytes(*as_of)), value))
+    /// The moment, if this is a row of `key`.
+    fn as_of(&self, key: &[u8]) -> Option<Sequence> {
+        let (head, rest) = self.0.split_first_chunk::<HEAD_BYTES>()?;
+        let key_len = usize::from(u16::from_le_bytes([head[8], head[9]]));
+        let as_of = Sequence(u64::from_le_bytes(*head.first_chunk()?));
+        (key_len == key.len() && rest.starts_with(key)).then_some(as_of)
     }
 }
 
@@ -147,45 +143,61 @@ impl Rows {
         self.marks[self.bucket(hash_user_key(key))].fetch_max(sequence.0, Ordering::Relaxed);
     }
 
-    /// Replaces `value` by that of `key` at `moment`, if there is a row that says so. `moment` was taken before.
-    pub fn get(&self, key: &[u8], moment: Sequence, value: &mut Vec<u8>) -> Result<(), Missing> {
+    /// The value of `key` at `moment`, if there is a row that says so. `moment` was taken before.
+    pub fn get(&self, key: &[u8], moment: Sequence) -> Result<SharedValue, Missing> {
         if self.are_off() {
             return Err(Missing { hash: 0, has_row: false });
         }
         let hash = hash_user_key(key);
         // On its way while the row is looked for.
         prefetch(&raw const self.marks[self.bucket(hash)]);
-        let row = self.rows.get(&hash);
-        let known = row.as_ref().and_then(|row| row.of(key));
-        match known {
-            Some((as_of, bytes)) if as_of <= moment && self.last_write(hash) <= as_of => {
-                value.clear();
-                value.extend_from_slice(bytes);
+        let Some(row) = self.rows.get(&hash) else { return Err(self.missed(hash, false)) };
+        match row.as_of(key) {
+            Some(as_of) if as_of <= moment && self.last_write(hash) <= as_of => {
                 self.hits.fetch_add(1, Ordering::Relaxed);
-                Ok(())
+                Ok(SharedValue::new(row.0, HEAD_BYTES + key.len()))
             }
-            _ => {
-                self.misses.fetch_add(1, Ordering::Relaxed);
-                Err(Missing { hash, has_row: known.is_some() })
-            }
+            known => Err(self.missed(hash, known.is_some())),
         }
+    }
+
+    fn missed(&self, hash: u64, has_row: bool) -> Missing {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        Missing { hash, has_row }
     }
 
     /// Has a row say that the newest version of `key`, which was found missing, had `value` at the moment `as_of`, if that is
     /// worth it.
     pub fn keep(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) {
+        if self.is_worth_it(missing, key, value, as_of) {
+            let row = SharedValue::copy(&Row::head(key, as_of), key, value);
+            self.insert(missing, Row(row.into_bytes()));
+        }
+    }
+
+    /// The same for a value that was not shown to anybody yet: it lies in the row then.
+    pub fn keep_pinned(&self, missing: Missing, key: &[u8], value: &mut PinnedValue, as_of: Sequence) {
+        if self.is_worth_it(missing, key, value, as_of) {
+            let value = value.in_memory_of_its_own(key);
+            *value.head_mut() = Row::head(key, as_of);
+            self.insert(missing, Row(Arc::clone(value.bytes())));
+        }
+    }
+
+    fn is_worth_it(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) -> bool {
         let Missing { hash, has_row } = missing;
-        if !self.are_off()
+        !self.are_off()
             && key.len() + value.len() <= self.row_bytes_max
             && (has_row || self.is_unfilled() || self.was_asked_for(hash))
             && self.last_write(hash) <= as_of
-        {
-            let row = Row::new(key, value, as_of);
-            if !has_row && self.is_unfilled() {
-                self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
-            }
-            self.rows.insert(hash, row);
+    }
+
+    fn insert(&self, missing: Missing, row: Row) {
+        let Missing { hash, has_row } = missing;
+        if !has_row && self.is_unfilled() {
+            self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
         }
+        self.rows.insert(hash, row);
     }
 
     /// Whether less has been kept than fits.
@@ -240,9 +252,8 @@ mod tests {
 
     /// Reads `key` at `moment`, and gives `value` to be kept if there is none.
     fn read(rows: &Rows, key: &[u8], moment: u64, value: &[u8]) -> Option<Vec<u8>> {
-        let mut found = vec![9; 3];
-        match rows.get(key, Sequence(moment), &mut found) {
-            Ok(()) => Some(found),
+        match rows.get(key, Sequence(moment)) {
+            Ok(found) => Some(found.to_vec()),
             Err(missing) => {
                 rows.keep(missing, key, value, Sequence(moment));
                 None
@@ -257,7 +268,7 @@ mod tests {
         assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]), "there is room");
         let stats = rows.stats();
         assert_eq!((stats.hits, stats.misses), (1, 1));
-        let row = (ROW_HEADER_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES;
+        let row = (HEAD_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES;
         assert_eq!(stats.bytes, row);
         rows.kept.store(rows.weight_max, Ordering::Relaxed);
         assert_eq!(read(&rows, b"other", 7, b"value"), None);
@@ -270,10 +281,10 @@ mod tests {
     fn a_row_is_served_to_no_earlier_moment_and_to_none_behind_a_write() {
         let rows = Rows::new(1 << 20, &bytewise());
         assert_eq!(read(&rows, b"key", 7, b"old"), None);
-        assert_eq!(rows.get(b"key", Sequence(6), &mut Vec::new()).ok(), None, "it may be newer");
-        assert_eq!(rows.get(b"key", Sequence(9), &mut Vec::new()).ok(), Some(()));
+        assert_eq!(rows.get(b"key", Sequence(6)).ok().as_deref(), None, "it may be newer");
+        assert_eq!(rows.get(b"key", Sequence(9)).ok().as_deref(), Some(&b"old"[..]));
         rows.mark(b"key", Sequence(10));
-        assert_eq!(rows.get(b"key", Sequence(10), &mut Vec::new()).ok(), None, "it is outdated");
+        assert_eq!(rows.get(b"key", Sequence(10)).ok().as_deref(), None, "it is outdated");
         assert_eq!(read(&rows, b"key", 9, b"old"), None, "a write is under way");
         assert_eq!(read(&rows, b"key", 10, b"new"), None);
         assert_eq!(read(&rows, b"key", 11, b"").as_deref(), Some(&b"new"[..]), "it is replaced at once");
@@ -325,9 +336,8 @@ mod tests {
                 let moment = if action == 1 { now } else { now.saturating_sub(back) };
                 let newest = versions.range((key, std::cmp::Reverse(moment))..).next();
                 let expected = newest.filter(|((found, _), _)| *found == key).map(|(_, value)| value);
-                let mut value = Vec::new();
-                match (rows.get(&[key], Sequence(moment), &mut value), expected) {
-                    (Ok(()), expected) => prop_assert_eq!(Some(&value), expected),
+                match (rows.get(&[key], Sequence(moment)), expected) {
+                    (Ok(value), expected) => prop_assert_eq!(Some(&*value), expected.map(|value| &**value)),
                     (Err(missing), Some(value)) => rows.keep(missing, &[key], value, Sequence(moment)),
                     (Err(_), None) => {}
                 }

@@ -17,6 +17,7 @@ use crate::cube::check::{CheckLevel, CheckReport};
 use crate::cube::checkpoint::CheckpointReport;
 use crate::cube::collect::{GcGoal, GcReport};
 use crate::cube::open::Shared;
+use crate::cube::pinned::PinnedValue;
 use crate::cube::read::ReadSettings;
 use crate::cube::repair::report::RepairReport;
 use crate::cube::repair::{RepairOptions, repair};
@@ -234,6 +235,31 @@ impl Db {
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>, options: &ReadOptions) -> Result<bool> {
         value.clear();
         self.inner.cube.get(key, self.settings(options)?, value)
+    }
+
+    /// The value of `key` where it is in memory, or `None`. What [`get`](Self::get) would copy out of a cache is held there instead,
+    /// so that a value that is read again and again costs neither memory nor a copy; a value from the log is
+    /// read into memory of its own, which becomes the row cache's if it is kept there. [`PinnedValue`] says what is held. A value that
+    /// is to be changed, or kept for long, is better read by `get` or [`get_into`](Self::get_into). Blocks as `get` does.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = tamarack::Db::open(directory.path(), tamarack::Options::default())?;
+    /// db.put(b"key", b"value")?;
+    /// let value = db.get_pinned(b"key", &tamarack::ReadOptions::default())?.expect("it was put");
+    /// db.put(b"key", b"another")?;
+    /// db.close()?;
+    /// assert_eq!(value, b"value");
+    /// assert!(value.starts_with(b"val"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`get_with`](Self::get_with).
+    pub fn get_pinned(&self, key: &[u8], options: &ReadOptions) -> Result<Option<PinnedValue>> {
+        let mut value = None;
+        self.inner.cube.get(key, self.settings(options)?, &mut value)?;
+        Ok(value)
     }
 
     /// Whether `key` has a value. Reads nothing of the log.

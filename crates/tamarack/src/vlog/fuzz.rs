@@ -113,6 +113,11 @@ pub fn segment(env: &Env, data: &[u8]) -> Result<()> {
             let pointer = ValuePointer { segment: id, offset, stored_len: record.header.stored_len };
             let outcome = reader.read(pointer, record.key, true, &mut value);
             assert!(outcome.is_err() || record.header.kind == RecordKind::Put, "a value of something else");
+            let shared = reader.read_shared(pointer, record.key, true).ok();
+            assert!(
+                shared.as_deref() == outcome.is_ok().then_some(&*value),
+                "the same, wherever it is read to"
+            );
             if record.header.kind == RecordKind::Relocations {
                 drop(reader.relocations(pointer, id));
             }

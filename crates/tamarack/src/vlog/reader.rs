@@ -4,7 +4,7 @@
 //! follows a pointer has the key. Checksum of header and key, key, kind and length are checked on every read;
 //! only the value's checksum can be skipped (I-08).
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use super::cold::relocation_key;
 use super::format::{RECORD_HEADER_BYTES, RecordHeader, RecordKind, check_head, mend_record, record_len};
@@ -20,6 +20,7 @@ use crate::base::ids::SegmentId;
 use crate::base::keys::KeyOrder;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
+use crate::base::shared_value::{HEAD_BYTES, SharedValue, shared_zeros};
 use crate::base::sync::{Arc, AtomicU64, Ordering};
 
 /// Where a value lies among bytes that were read, and how it is stored there.
@@ -132,6 +133,25 @@ impl SegmentReader {
         self.unpack(pointer, stored.codec, &packed, value)
     }
 
+    /// The value that `pointer` points to, which was written under `key`, in memory of its own. One device read; nothing is copied
+    /// unless it is compressed.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_shared(&self, pointer: ValuePointer, key: &[u8], verify: bool) -> Result<SharedValue> {
+        let segment = self.segments.for_values(pointer.segment)?;
+        let mut record = Arc::default();
+        let StoredValue { codec, range } =
+            self.read_record(&segment, pointer, key, verify, &mut record, 0)?;
+        if codec == Codec::None {
+            return Ok(SharedValue::new(record, range.start));
+        }
+        let (stored, corrupt) = (&record[range], |found| self.bad_packing(pointer, found));
+        let mut value = SharedValue::zeroed(key, codec.credible_raw_len(stored).map_err(corrupt)?);
+        codec.decompress(stored, value.value_mut()).map_err(corrupt)?;
+        Ok(value)
+    }
+
     /// Reads the put that `pointer` means, all of it, to the place `at` of `bytes`, which grow if need be, and checks it.
     /// Tells where in `bytes` its value lies.
     ///
@@ -143,17 +163,17 @@ impl SegmentReader {
         pointer: ValuePointer,
         key: &[u8],
         verify: bool,
-        bytes: &mut Vec<u8>,
+        bytes: &mut impl Room,
         at: usize,
     ) -> Result<StoredValue> {
         let offset = u64::from(pointer.offset);
         let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
         segment.check_room(offset, len)?;
-        self.read_bytes(segment, offset, room(bytes, at, len))?;
+        self.read_bytes(segment, offset, bytes.room(at, len))?;
         if let Some(written) = self.other_spelling(key, &bytes[at..]) {
             // The record's length follows from the key as it was written.
             len = record_len(written, u64::from(pointer.stored_len)) as usize;
-            self.read_bytes(segment, offset, room(bytes, at, len))?;
+            self.read_bytes(segment, offset, bytes.room(at, len))?;
         }
         let record = &bytes[at..at + len];
         let header = check_record(segment, &self.order, RecordKind::Put, pointer, key, record, verify)?;
@@ -179,10 +199,12 @@ impl SegmentReader {
         value: &mut Vec<u8>,
     ) -> Result<()> {
         value.clear();
-        codec.decompress_into(stored, value).map_err(|found| {
-            let path = self.segments.path(pointer.segment);
-            Error::corruption(&path, u64::from(pointer.offset), "a compressed value", found)
-        })
+        codec.decompress_into(stored, value).map_err(|found| self.bad_packing(pointer, found))
+    }
+
+    fn bad_packing(&self, pointer: ValuePointer, found: String) -> Error {
+        let path = self.segments.path(pointer.segment);
+        Error::corruption(&path, u64::from(pointer.offset), "a compressed value", found)
     }
 
     /// Reads the put that `pointer` means, all of it, into `record`, which has its length, and checks every checksum.
@@ -328,13 +350,33 @@ impl Relocate for SegmentReader {
     }
 }
 
-/// The part of `bytes` that begins at `at` and has `len` bytes: those that they have, and zeros as far as they have not.
-fn room(bytes: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
-    if bytes.len() < at + len {
-        bytes.resize(at + len, 0);
-    }
-    &mut bytes[at..at + len]
+/// Memory that a record is read into.
+pub(super) trait Room: Deref<Target = [u8]> {
+    /// The part that begins at `at` and has `len` bytes: those that it has, and zeros as far as it has not.
+    fn room(&mut self, at: usize, len: usize) -> &mut [u8];
 }
+
+impl Room for Vec<u8> {
+    fn room(&mut self, at: usize, len: usize) -> &mut [u8] {
+        if self.len() < at + len {
+            self.resize(at + len, 0);
+        }
+        &mut self[at..at + len]
+    }
+}
+
+/// A value at its end is not to have anything behind it, so it is exactly as long as it was asked to be.
+impl Room for Arc<[u8]> {
+    fn room(&mut self, at: usize, len: usize) -> &mut [u8] {
+        if self.len() != at + len {
+            *self = shared_zeros(at + len);
+        }
+        &mut Arc::get_mut(self).expect("nobody else holds what is still being read")[at..]
+    }
+}
+
+/// A value that was read with its record lies as [`SharedValue`] says.
+const _: () = assert!(HEAD_BYTES == RECORD_HEADER_BYTES);
 
 /// I-08: checks that `record` is the one of `kind` that `pointer` means, under `key`; `verify` includes the value's
 /// checksum.

@@ -71,11 +71,14 @@ fn a_value_is_given_to_its_own_key_alone() {
     let mut value = Vec::new();
     reader.read(pointers[0], b"one", true, &mut value).expect("it is there");
     assert_eq!(value, b"first");
+    let shared = reader.read_shared(pointers[0], b"one", true).expect("it is there");
+    assert_eq!((&*shared, &shared.bytes()[HEAD_BYTES..]), (&b"first"[..], &b"onefirst"[..]));
     for verify in [false, true] {
         let error = reader.read(pointers[1], b"one", verify, &mut value).expect_err("that of another key");
         assert_eq!(error.kind(), ErrorKind::Corruption);
         assert!(error.to_string().contains("key"), "{error}");
         assert_eq!(value, b"");
+        assert!(reader.read_shared(pointers[1], b"one", verify).is_err());
     }
 }
 

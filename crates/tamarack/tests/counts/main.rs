@@ -228,6 +228,40 @@ fn rows_are_allocated_when_they_are_kept() {
     assert!((keys..keys + keys / 10).contains(&kept) && found < 40, "{kept} {found}");
 }
 
+/// Neither a row nor a value in a cached block is copied to be pinned, and what is read of the log is in the memory of its row.
+#[test]
+fn pinned_values_are_neither_allocated_nor_copied() {
+    for (rows, value_bytes) in [(true, 1024), (false, 100)] {
+        let directory = fast_directory();
+        let options = Options {
+            inline_value_max: 128,
+            row_cache_bytes: if rows { Options::default().row_cache_bytes } else { 0 },
+            ..Options::default()
+        };
+        let db = Db::open_with_env(directory.path(), options, &unwatched_env()).unwrap();
+        (0..KEYS).for_each(|number| db.put(&key(number), &vec![number as u8; value_bytes]).unwrap());
+        db.compact_range(None, None).unwrap();
+        // The index comes into memory.
+        (0..KEYS).for_each(|number| assert!(db.contains(&key(number)).unwrap()));
+        let pin = |number: u32| db.get_pinned(&key(number), &ReadOptions::default()).unwrap().unwrap();
+        let (mut pinned, mut again) = (Vec::with_capacity(KEYS as usize), Vec::with_capacity(KEYS as usize));
+        let kept = allocations::during(|| pinned.extend((0..KEYS).map(pin)));
+        let mut held = 0;
+        let found = allocations::during(|| {
+            held = allocations::most_held_during(|| again.extend((0..KEYS).map(pin)));
+        });
+        println!("allocations to pin {KEYS} values, and again: {kept}, {found}; {held} bytes more");
+        let keys = u64::from(KEYS);
+        // The cache grows, too.
+        let once = if rows { keys..keys + keys / 10 } else { 0..40 };
+        assert!(once.contains(&kept) && found < 40 && held < 64 << 10, "{kept} {found} {held}");
+        for ((number, first), second) in (0..KEYS).zip(&pinned).zip(&again) {
+            assert_eq!(*first, vec![number as u8; value_bytes]);
+            assert_eq!(first.as_ptr(), second.as_ptr(), "one piece of memory");
+        }
+    }
+}
+
 /// A collection sorts what is alive by parts: what it holds does not grow with segments.
 #[test]
 fn a_collection_holds_a_part_of_what_it_copies() {

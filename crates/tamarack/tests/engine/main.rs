@@ -29,6 +29,7 @@ mod invariants;
 mod leveldb_directory;
 mod model;
 mod past_cache;
+mod pinned;
 mod promises;
 mod readers;
 mod recycle;

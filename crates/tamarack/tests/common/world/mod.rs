@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tamarack::testing::Env;
 use tamarack::{
-    Db, ErrorKind, GcGoal, IterOptions, Options, ReadOptions, Snapshot, Stats, WriteBatch, WriteOptions,
+    Db, ErrorKind, GcGoal, IterOptions, Options, PinnedValue, ReadOptions, Snapshot, Stats, WriteBatch,
+    WriteOptions,
 };
 
 use super::time::Time;
@@ -56,6 +57,8 @@ pub struct World {
     model: Model,
     snapshots: Vec<(Snapshot, u64)>,
     walkers: Vec<Walker>,
+    /// Values that were pinned, and what they are.
+    pinned: Vec<(PinnedValue, model::Value)>,
     copy: Option<PathBuf>,
     tally: Tally,
 }
@@ -81,6 +84,7 @@ impl World {
             model,
             snapshots: Vec::new(),
             walkers: Vec::new(),
+            pinned: Vec::new(),
             copy: None,
             tally: Tally::default(),
         };
@@ -137,6 +141,7 @@ impl World {
         self.reopen();
         let tally = self.tally();
         self.db.take().expect("open between steps").close().unwrap();
+        assert!(self.pinned.iter().all(|(value, was)| *value == was.bytes()), "values stay while pinned");
         tally
     }
 
@@ -190,11 +195,33 @@ impl World {
             verify_checksums: self.random.one_in(2),
             fill_cache: self.random.one_in(2),
         };
-        let found = self.db().get_with(&key, &options).unwrap();
-        let expected = self.model.get(&key, at).map(|value| value.bytes());
+        let expected = self.model.get(&key, at);
+        let found = if self.random.one_in(2) {
+            self.read_pinned(&key, &options, expected)
+        } else {
+            self.db().get_with(&key, &options).unwrap()
+        };
+        let expected = expected.map(|value| value.bytes());
         assert!(found == expected, "{key:?} at {at}: {:?} bytes", found.map(|value| value.len()));
         let now = self.model.get(&key, self.model.now());
         assert_eq!(self.db().contains(&key).unwrap(), now.is_some(), "{key:?}");
+    }
+
+    /// Reads `key`, and keeps the value pinned in place of one that was pinned long ago.
+    fn read_pinned(
+        &mut self,
+        key: &[u8],
+        options: &ReadOptions,
+        expected: Option<model::Value>,
+    ) -> Option<Vec<u8>> {
+        let found = self.db().get_pinned(key, options).unwrap();
+        self.pinned.extend(found.clone().zip(expected));
+        if self.pinned.len() > 20 {
+            let index = self.random.below(self.pinned.len());
+            let (value, was) = self.pinned.swap_remove(index);
+            assert!(value == was.bytes(), "{value:?} was {was:?} when it was pinned");
+        }
+        found.map(PinnedValue::into_vec)
     }
 
     fn multi_get(&mut self) {
