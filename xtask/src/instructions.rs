@@ -17,11 +17,12 @@ const EXAMPLE: &str = "instructions";
 const OPERATIONS: u64 = 10_000;
 
 /// Instructions for an operation, at most, by the example's functions.
-const LIMITS: [(&str, u64); 9] = [
+const LIMITS: [(&str, u64); 10] = [
     ("put_each", 8_400),
     ("put_in_batches", 8_700),
     ("get_from_memtable", 6_000),
     ("get_from_tables", 9_500),
+    ("get_pinned_rows", 600),
     ("get_together", 11_200),
     ("get_what_is_absent", 2_300),
     ("walk_over_keys", 1_250),

@@ -58,6 +58,14 @@ fn get_each(db: &Db) -> Result<()> {
 }
 
 #[inline(never)]
+fn get_pinned_rows(db: &Db) -> Result<()> {
+    for number in 0..KEYS {
+        assert!(db.get_pinned(&key(number), &ReadOptions::default())?.is_some());
+    }
+    Ok(())
+}
+
+#[inline(never)]
 fn get_together(db: &Db) -> Result<()> {
     let keys: Vec<_> = (0..KEYS).map(key).collect();
     for keys in keys.chunks(TOGETHER) {
@@ -118,6 +126,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     // The first reads bring blocks into the cache.
     get_each(&db)?;
     get_from_tables(&db)?;
+    get_pinned_rows(&db)?;
     get_together(&db)?;
     get_what_is_absent(&db)?;
     walk_over_keys(&db)?;

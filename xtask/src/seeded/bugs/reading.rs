@@ -125,4 +125,14 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("engine", "what_was_not_checked_is_not_kept"),
     },
+    Bug {
+        name: "pinned-with-what-lies-behind",
+        what: "A value that is pinned under a longer spelling of its key has zeros behind it.",
+        edits: &[Edit {
+            file: "vlog/reader.rs",
+            find: "if self.len() != at + len {",
+            put: "if if BUG { self.len() < at + len } else { self.len() != at + len } {",
+        }],
+        caught_by: ("engine", "a_value_is_pinned_under_another_spelling_of_its_key"),
+    },
 ];
