@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tamarack::{Db, IterOptions};
+use tamarack::{Db, IterOptions, PinnedValue};
 
 use crate::boundary::handle::Kind;
 use crate::iterator::Walk;
@@ -42,12 +42,12 @@ impl Database {
         Ok(self.db.close()?)
     }
 
-    /// The value of `key`.
+    /// The value of `key`, where it is in memory: a copy of it is made in the client's.
     ///
     /// # Errors
-    /// Those of [`Db::get_with`]; a snapshot that was released.
-    pub fn get(&self, reading: &Reading, key: &[u8]) -> Result<Option<Vec<u8>>, Status> {
-        Ok(self.db.get_with(key, &reading.to_options()?)?)
+    /// Those of [`Db::get_pinned`]; a snapshot that was released.
+    pub fn get(&self, reading: &Reading, key: &[u8]) -> Result<Option<PinnedValue>, Status> {
+        Ok(self.db.get_pinned(key, &reading.to_options()?)?)
     }
 
     /// A walk over the keys from `start` up to but not including `end`; what is wrong it tells itself.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
-use tamarack::{ReadOptions, WriteOptions};
+use tamarack::{PinnedValue, ReadOptions, WriteOptions};
 
 use crate::boundary::handle::Kind;
 use crate::status::Status;
@@ -22,6 +22,12 @@ impl Moment {
 impl Kind for Moment {
     const NAME: &'static str = "a snapshot";
     const TAG: u64 = u64::from_le_bytes(*b"snapshot");
+}
+
+/// `tamarack_pinned_t`.
+impl Kind for PinnedValue {
+    const NAME: &'static str = "a pinned value";
+    const TAG: u64 = u64::from_le_bytes(*b"pinnedvl");
 }
 
 /// `leveldb_readoptions_t`. Threads that read with the same one do not wait for each other, unless it has a snapshot:

@@ -1,5 +1,5 @@
 /* What Tamarack has beyond LevelDB's C interface. The conventions are those of <leveldb/c.h>, and so are the
- * objects.
+ * objects but one.
  *
  * Reports are JSON, one object each, as texts that the caller frees. Fields may be added to them; none goes,
  * or changes its meaning.
@@ -54,6 +54,20 @@ char* tamarack_recovery(leveldb_t* db);
  * otherwise the buffer stays as it was. */
 uint8_t tamarack_get_into(leveldb_t* db, const leveldb_readoptions_t* options, const char* key, size_t keylen,
                           char* buffer, size_t capacity, size_t* vallen, char** errptr);
+
+/* A value in memory that is kept in place. */
+typedef struct tamarack_pinned_t tamarack_pinned_t;
+
+/* The value of key where it is in memory, without a copy if it was in a cache; NULL if there is none. It
+ * stays what it was, whatever becomes of key and of db, until it is destroyed, and holds memory: itself, or
+ * a block of a table if it is small enough to lie in one. Threads may share it. */
+tamarack_pinned_t* tamarack_get_pinned(leveldb_t* db, const leveldb_readoptions_t* options, const char* key,
+                                       size_t keylen, char** errptr);
+
+/* Its bytes, which belong to it, and how many. */
+const char* tamarack_pinned_value(const tamarack_pinned_t* pinned, size_t* vallen);
+
+void tamarack_pinned_destroy(tamarack_pinned_t* pinned);
 
 /* The values of keys at one moment, read from the device in parallel. Each of vals, vallens and errs has
  * num_keys elements, which are overwritten: a value to be freed, or NULL; its length; an error to be freed,

@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use tamarack::PinnedValue;
+
 use crate::boundary::arguments::{Bytes, ErrorPointer, Lengths, Lent, ManyBytes, Results, Text};
 use crate::boundary::guard::{contained, misuse, reported};
 use crate::boundary::handle::{Given, New, Returned};
@@ -70,6 +72,37 @@ pub extern "C" fn tamarack_get_into(
         }
         Ok(1)
     })
+}
+
+/// The value of `key` where it is in memory; `NULL` if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_get_pinned(
+    db: Given<Database>,
+    options: Given<Reading>,
+    key: Bytes,
+    keylen: usize,
+    errptr: ErrorPointer,
+) -> New<PinnedValue> {
+    reported("tamarack_get_pinned", errptr, New::none(), || {
+        let value = db.get().get(options.get(), key.slice(keylen))?;
+        Ok(value.map_or_else(New::none, New::of))
+    })
+}
+
+/// The bytes of a pinned value.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_pinned_value(pinned: Given<PinnedValue>, vallen: Results<usize>) -> Lent {
+    contained("tamarack_pinned_value", || {
+        let value = pinned.get();
+        vallen.set(value.len());
+        Lent::bytes(value)
+    })
+}
+
+/// Lets go of a pinned value.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_pinned_destroy(pinned: Returned<PinnedValue>) {
+    contained("tamarack_pinned_destroy", || pinned.destroy());
 }
 
 /// The values of many keys at one moment, each with a length and an error of its own.

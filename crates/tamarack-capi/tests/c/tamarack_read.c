@@ -1,4 +1,4 @@
-/* Reads beyond LevelDB's: into a buffer, of many keys, of a range, at a moment with a name. */
+/* Reads beyond LevelDB's: into a buffer, in place, of many keys, of a range, at a moment with a name. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +25,26 @@ static void into_a_buffer(leveldb_t* db, const leveldb_readoptions_t* read) {
   CHECK(tamarack_get_into(db, read, "c", 1, buffer, 5, &length, &error) == 1);
   CHECK(length == 5 && memcmp(buffer, "three--", 8) == 0);
   CHECK(tamarack_get_into(db, read, "empty", 5, NULL, 0, &length, &error) == 1 && length == 0);
+}
+
+static void in_place(leveldb_t* db, const leveldb_readoptions_t* read, tamarack_pinned_t* kept[2]) {
+  char* error = NULL;
+  size_t length = 77, again = 77;
+  put(db, "pinned", "as it was");
+  for (int index = 0; index < 2; index++) {
+    kept[index] = tamarack_get_pinned(db, read, "pinned", 6, &error);
+    CHECK_OK(error);
+  }
+  CHECK(tamarack_pinned_value(kept[0], &length) == tamarack_pinned_value(kept[1], &again));
+  CHECK(length == 9 && again == 9);
+  tamarack_pinned_t* empty = tamarack_get_pinned(db, read, "empty", 5, &error);
+  CHECK(tamarack_pinned_value(empty, &length) != NULL && length == 0);
+  tamarack_pinned_destroy(empty);
+  CHECK(tamarack_get_pinned(db, read, "none", 4, &error) == NULL);
+  CHECK_OK(error);
+  tamarack_pinned_destroy(NULL);
+  put(db, "pinned", "as it is");
+  CHECK(memcmp(tamarack_pinned_value(kept[0], &length), "as it was", 9) == 0);
 }
 
 static void many_keys(leveldb_t* db, const leveldb_readoptions_t* read) {
@@ -90,6 +110,8 @@ static void moments(leveldb_t* db, leveldb_readoptions_t* read) {
   CHECK_FAILS(problem, "Invalid argument: ", "released");
   CHECK(tamarack_get_into(db, read, "a", 1, buffer, sizeof buffer, &length, &error) == 0);
   CHECK_FAILS(error, "Invalid argument: ", "released");
+  CHECK(tamarack_get_pinned(db, read, "a", 1, &error) == NULL);
+  CHECK_FAILS(error, "Invalid argument: ", "released");
   stats = tamarack_stats(db);
   CHECK(strstr(stats, "nightly") == NULL);
   leveldb_free(stats);
@@ -103,10 +125,17 @@ void read_suite(void) {
   put(db, "c", "three");
   put(db, "empty", "");
   leveldb_readoptions_t* read = leveldb_readoptions_create();
+  tamarack_pinned_t* kept[2];
+  size_t length;
   into_a_buffer(db, read);
+  in_place(db, read, kept);
   many_keys(db, read);
   ranges(db, read);
   moments(db, read);
   leveldb_readoptions_destroy(read);
   leveldb_close(db);
+  for (int index = 0; index < 2; index++) {
+    CHECK(memcmp(tamarack_pinned_value(kept[index], &length), "as it was", 9) == 0 && length == 9);
+    tamarack_pinned_destroy(kept[index]);
+  }
 }
