@@ -61,7 +61,11 @@ impl Store for Fjall {
     }
 
     fn write(&self, changes: &[Change<'_>], sync: bool) -> Result<(), Error> {
-        let mut batch = self.database.batch().durability(sync.then_some(PersistMode::SyncData));
+        let mut batch = self.database.batch();
+        // By itself a batch is handed to the kernel when it is committed.
+        if sync {
+            batch = batch.durability(Some(PersistMode::SyncData));
+        }
         for change in changes {
             match change {
                 Change::Put(key, value) => batch.insert(&self.keyspace, *key, *value),
