@@ -14,6 +14,7 @@ mod stores;
 mod suite;
 mod summary;
 mod trial;
+mod work;
 
 use std::process::ExitCode;
 

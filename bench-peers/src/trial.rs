@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use clap::{Args, Parser};
+use clap::Args;
 use tamarack_bench::{Comparison, Machine, Outcome, Report, Row};
 
-use crate::measure::Work;
 use crate::process;
 use crate::stores::Peer;
 use crate::summary;
+use crate::work::Work;
 
 /// Under which conditions stores are tried.
 #[derive(Debug, Clone, Args)]
@@ -35,14 +35,6 @@ pub struct Trial {
     pub work: Work,
 }
 
-/// What follows the command's own arguments.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true)]
-struct Given {
-    #[command(flatten)]
-    work: Work,
-}
-
 /// What a store came to in a round.
 pub struct Run {
     pub store: Peer,
@@ -63,9 +55,7 @@ impl Trial {
         conditions: Conditions,
         arguments: Vec<String>,
     ) -> Result<Self, clap::Error> {
-        let Given { work } = Given::try_parse_from(&arguments)?;
-        let unfit = |text| clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n"));
-        work.plan.check(&work.workloads).map_err(unfit)?;
+        let work = Work::parse(&arguments)?;
         Ok(Self { stores, rounds, conditions, arguments, work })
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use clap::ValueEnum;
-use tamarack_bench::{Advance, Bed, Limits, Plan, Report, Store, Workload};
+use tamarack_bench::{Plan, Store};
 
 #[cfg(has_badger)]
 mod badger;
@@ -49,11 +49,29 @@ pub enum Peer {
 #[cfg(any(feature = "fjall", feature = "rocksdb", has_badger))]
 const SEPARATED_BYTES_MIN: u32 = 128;
 
+/// What a store that was not built in says first.
+#[allow(dead_code, reason = "where all are built in, nobody but tests looks for it")]
+pub const NOT_BUILT: &str = "built without it";
+
 /// What is the same for all stores.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Setting {
     /// Bytes of memory for blocks that were read, if not what each store takes by itself.
     pub cache_bytes: Option<usize>,
+}
+
+/// What is done with an open store, whichever it is.
+pub trait Task {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What has failed, as a text.
+    fn run<S: Store>(self, store: S) -> Result<Self::Outcome, String>
+    where
+        S::Error: Display;
 }
 
 impl Peer {
@@ -101,85 +119,52 @@ impl Peer {
         }
     }
 
-    /// Runs `workloads` on a new store in `path`, and gives each report to `tell`.
+    /// Opens the store in `path`, as it is measured by `plan`, and does `task` with it. It need not be there before.
     ///
     /// # Errors
-    /// What the store says, or that it was not built in.
-    pub fn measure(
+    /// What the store says, or that it was not built in; and those of the task.
+    pub fn with<T: Task>(
         self,
         path: &Path,
         plan: &Plan,
-        workloads: &[Workload],
         setting: Setting,
-        tell: &mut dyn FnMut(&Report),
-    ) -> Result<(), String> {
+        task: T,
+    ) -> Result<T::Outcome, String> {
         #[cfg(has_badger)]
         let syncs_all = plan.writes_per_sync() == Some(1);
         match self {
-            Self::Tamarack => run(tamarack::open(path, setting)?, path, plan, workloads, tell),
+            Self::Tamarack => task.run(tamarack::open(path, setting)?),
             #[cfg(feature = "rocksdb")]
-            Self::Rocksdb => run(rocksdb::open(path, setting, false)?, path, plan, workloads, tell),
+            Self::Rocksdb => task.run(rocksdb::open(path, setting, false)?),
             #[cfg(feature = "rocksdb")]
-            Self::Blobdb => run(rocksdb::open(path, setting, true)?, path, plan, workloads, tell),
+            Self::Blobdb => task.run(rocksdb::open(path, setting, true)?),
             #[cfg(not(feature = "rocksdb"))]
-            Self::Rocksdb | Self::Blobdb => Err("built without it: add the feature rocksdb".into()),
+            Self::Rocksdb | Self::Blobdb => Err(format!("{NOT_BUILT}: add the feature rocksdb")),
             #[cfg(has_leveldb)]
-            Self::Leveldb => run(leveldb::open(path, setting)?, path, plan, workloads, tell),
+            Self::Leveldb => task.run(leveldb::open(path, setting)?),
             #[cfg(not(has_leveldb))]
-            Self::Leveldb => {
-                Err("built without it: install the library (Debian: libleveldb-dev), then build again with the feature leveldb"
-                    .into())
-            }
+            Self::Leveldb => Err(format!(
+                "{NOT_BUILT}: install the library (Debian: libleveldb-dev), then build again with the feature leveldb"
+            )),
             #[cfg(feature = "fjall")]
-            Self::Fjall => run(fjall::open(path, setting, false)?, path, plan, workloads, tell),
+            Self::Fjall => task.run(fjall::open(path, setting, false)?),
             #[cfg(feature = "fjall")]
-            Self::FjallBlobs => run(fjall::open(path, setting, true)?, path, plan, workloads, tell),
+            Self::FjallBlobs => task.run(fjall::open(path, setting, true)?),
             #[cfg(not(feature = "fjall"))]
-            Self::Fjall | Self::FjallBlobs => Err("built without it: add the feature fjall".into()),
+            Self::Fjall | Self::FjallBlobs => Err(format!("{NOT_BUILT}: add the feature fjall")),
             #[cfg(feature = "lmdb")]
-            Self::Lmdb => run(lmdb::open(path)?, path, plan, workloads, tell),
+            Self::Lmdb => task.run(lmdb::open(path)?),
             #[cfg(not(feature = "lmdb"))]
-            Self::Lmdb => Err("built without it: add the feature lmdb".into()),
+            Self::Lmdb => Err(format!("{NOT_BUILT}: add the feature lmdb")),
             #[cfg(has_badger)]
-            Self::Badger => run(badger::open(path, setting, syncs_all, None)?, path, plan, workloads, tell),
+            Self::Badger => task.run(badger::open(path, setting, syncs_all, None)?),
             #[cfg(has_badger)]
             Self::BadgerVlog => {
                 let store = badger::open(path, setting, syncs_all, Some(SEPARATED_BYTES_MIN))?;
-                run(store, path, plan, workloads, tell)
+                task.run(store)
             }
             #[cfg(not(has_badger))]
-            Self::Badger | Self::BadgerVlog => Err(format!("built without it: {}", env!("BADGER_MISSING"))),
+            Self::Badger | Self::BadgerVlog => Err(format!("{NOT_BUILT}: {}", env!("BADGER_MISSING"))),
         }
-    }
-}
-
-fn run<S: Store>(
-    store: S,
-    path: &Path,
-    plan: &Plan,
-    workloads: &[Workload],
-    tell: &mut dyn FnMut(&Report),
-) -> Result<(), String>
-where
-    S::Error: Display,
-{
-    let limits = Limits { ratio: 1.3, slack: 512 << 20 };
-    let mut bed = Bed::new(store, path, plan, workloads, limits);
-    let advance: Advance<'_> = &|_| ();
-    for workload in workloads {
-        let report = bed.run(*workload, advance).map_err(|failure| describe(*workload, failure))?;
-        tell(&report);
-    }
-    Ok(())
-}
-
-fn describe<E: Display>(workload: Workload, failure: tamarack_bench::Failure<E>) -> String {
-    use tamarack_bench::Failure::{Io, Mismatch, Store, Usage};
-    let name = workload.name();
-    match failure {
-        Usage(text) => format!("{name}: {text}"),
-        Mismatch(text) => format!("{name}: wrong data: {text}"),
-        Store(error) => format!("{name}: {error}"),
-        Io(error) => format!("{name}: {error}"),
     }
 }

@@ -95,8 +95,7 @@ fn what_badger_refuses_is_told() {
     let (directory, store) = store(None);
     let refused = store.put(b"", b"value", false).expect_err("Badger has no empty keys");
     assert!(refused.contains("Key cannot be empty"), "{refused}");
-    let setting = Setting { cache_bytes: None };
-    let locked = open(directory.path(), setting, true, None).err().expect("it is open already");
+    let locked = open(directory.path(), Setting::default(), true, None).err().expect("it is open already");
     assert!(locked.contains("Another process is using this Badger database"), "{locked}");
 }
 
