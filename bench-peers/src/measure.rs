@@ -40,8 +40,8 @@ impl Measure {
 
 /// Does `work` on a new store in `path`, and gives each report to `tell`.
 pub fn measure(store: Peer, path: &Path, work: &Work, tell: &mut dyn FnMut(&Report)) -> Result<(), String> {
-    let Work { plan, cache_mib, .. } = work;
-    let setting = Setting { cache_bytes: cache_mib.map(|mib| mib << 20) };
+    let Work { plan, cache_mib, direct, .. } = work;
+    let setting = Setting { cache_bytes: cache_mib.map(|mib| mib << 20), direct: *direct };
     store.with(path, plan, setting, Measurement { path, work, tell })
 }
 
@@ -113,6 +113,15 @@ mod tests {
                 let (name, workload) = (store.name(), &report.workload);
                 assert_eq!((report.found, report.verified), (3000, 3000), "{name}: {workload}");
             }
+        }
+    }
+
+    #[test]
+    fn who_can_reads_past_the_cache_and_the_others_refuse() {
+        let direct = [Peer::Tamarack, Peer::Rocksdb, Peer::Blobdb];
+        for &store in Peer::value_variants() {
+            let Some(reports) = reports(store, &format!("{READS} --direct")) else { continue };
+            assert_eq!(reports.is_ok(), direct.contains(&store), "{}: {:?}", store.name(), reports.err());
         }
     }
 }

@@ -9,7 +9,7 @@ use tamarack_bench::{Comparison, Outcome, page};
 use crate::compare::{save, write};
 use crate::stores::Peer;
 use crate::summary;
-use crate::trial::{Conditions, Run, Trial, row};
+use crate::trial::{Conditions, Run, Trial};
 
 /// A trial: its name, the stores, and what they do.
 type Entry = (&'static str, &'static str, &'static str);
@@ -117,6 +117,10 @@ pub struct Suite {
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     divide: u64,
 
+    /// Read past the kernel's cache of files; a store that cannot has a row that says so
+    #[arg(long)]
+    direct: bool,
+
     #[command(flatten)]
     conditions: Conditions,
 }
@@ -157,7 +161,7 @@ impl Suite {
             eprintln!("{name}: {why}");
             comparison
                 .rows
-                .extend(trial.stores.iter().map(|&store| row(store, Outcome::Missing(why.clone()))));
+                .extend(trial.stores.iter().map(|&store| trial.row(store, Outcome::Missing(why.clone()))));
             let failed = |&store| Run { store, reports: Vec::new(), failure: Some(why.clone()) };
             trial.stores.iter().map(failed).collect()
         });
@@ -168,7 +172,9 @@ impl Suite {
     fn trial(&self, (_, stores, work): &Entry) -> Result<Trial, clap::Error> {
         let asked = |store: &Peer| self.stores.is_empty() || self.stores.contains(store);
         let stores = stores.split(',').map(peer).filter(asked).collect();
-        Trial::new(stores, self.rounds, self.conditions.clone(), divided(work, self.divide))
+        let mut arguments = divided(work, self.divide);
+        arguments.extend(self.direct.then(|| "--direct".to_owned()));
+        Trial::new(stores, self.rounds, self.conditions.clone(), arguments)
     }
 }
 
@@ -215,21 +221,34 @@ mod tests {
         assert_eq!(listed.collect::<Vec<(Vec<&str>, String)>>(), documented);
     }
 
-    #[test]
-    fn each_trial_can_be_made_and_has_a_name_of_its_own() {
+    fn suite(arguments: &str) -> Suite {
         use clap::Parser;
         #[derive(Parser)]
         struct Command {
             #[command(flatten)]
             suite: Suite,
         }
-        let Command { suite } = Command::parse_from(["suite", "results", "--stores", "fjall,tamarack"]);
+        Command::parse_from(arguments.split(' ')).suite
+    }
+
+    #[test]
+    fn each_trial_can_be_made_and_has_a_name_of_its_own() {
+        let suite = suite("suite results --stores fjall,tamarack");
         for entry in &TRIALS {
             let trial = suite.trial(entry).unwrap_or_else(|error| panic!("{}: {error}", entry.0));
             assert_eq!(trial.stores[0], Peer::Tamarack);
             assert!(trial.command().ends_with(entry.2), "{}", trial.command());
         }
         assert_eq!(TRIALS.iter().map(|(name, ..)| name).collect::<BTreeSet<_>>().len(), TRIALS.len());
+    }
+
+    #[test]
+    fn all_trials_can_read_directly() {
+        let suite = suite("suite results --direct");
+        for entry in &TRIALS {
+            let trial = suite.trial(entry).unwrap_or_else(|error| panic!("{}: {error}", entry.0));
+            assert!(trial.work.direct && trial.command().ends_with(" --direct"), "{}", trial.command());
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Trial {
             for &store in self.stores[from..].iter().chain(&self.stores[..from]) {
                 let run = self.measure(store)?;
                 eprintln!("round {} of {}: {}", round + 1, self.rounds, summary::brief(&run));
-                comparison.rows.extend(rows(&run));
+                comparison.rows.extend(self.rows(&run));
                 runs.push(run);
                 keep(comparison)?;
             }
@@ -115,20 +115,43 @@ impl Trial {
         let reports = ended.said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok(Run { store, reports, failure: ended.failure })
     }
-}
 
-/// A row about a store.
-pub fn row(store: Peer, outcome: Outcome) -> Row {
-    Row {
-        store: store.name().to_owned(),
-        version: store.version(),
-        options: store.options().to_owned(),
-        outcome,
+    /// A row about a store.
+    pub fn row(&self, store: Peer, outcome: Outcome) -> Row {
+        let direct = if self.work.direct { ", direct reads" } else { "" };
+        Row {
+            store: store.name().to_owned(),
+            version: store.version(),
+            options: store.options().to_owned() + direct,
+            outcome,
+        }
+    }
+
+    fn rows(&self, run: &Run) -> impl Iterator<Item = Row> {
+        let reports = run.reports.iter().map(|report| Outcome::Report(Box::new(report.clone())));
+        let missing = run.failure.iter().map(|failure| Outcome::Missing(failure.clone()));
+        reports.chain(missing).map(|outcome| self.row(run.store, outcome))
     }
 }
 
-fn rows(run: &Run) -> impl Iterator<Item = Row> {
-    let reports = run.reports.iter().map(|report| Outcome::Report(Box::new(report.clone())));
-    let missing = run.failure.iter().map(|failure| Outcome::Missing(failure.clone()));
-    reports.chain(missing).map(|outcome| row(run.store, outcome))
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// One round in which `stores` do what `arguments` say.
+    pub fn trial(stores: Vec<Peer>, arguments: &str) -> Trial {
+        let conditions = Conditions { seconds_max: None, directory: PathBuf::from(".") };
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        Trial::new(stores, 1, conditions, arguments).expect("it can be understood")
+    }
+
+    #[test]
+    fn rows_tell_of_direct_reads() {
+        let options = |arguments| {
+            let trial = trial(vec![Peer::Tamarack], arguments);
+            trial.row(Peer::Tamarack, Outcome::Missing(String::new())).options
+        };
+        assert_eq!(options("fillseq"), "as it comes");
+        assert_eq!(options("fillseq --direct"), "as it comes, direct reads");
+    }
 }

@@ -20,6 +20,11 @@ pub struct Work {
     /// Memory for what was read, blocks and values, in MiB [default: what each store takes by itself]
     #[arg(long, value_name = "MIB")]
     pub cache_mib: Option<usize>,
+
+    /// Read past the kernel's cache of files, which Tamarack (values), RocksDB and BlobDB can; for the others it is an
+    /// error
+    #[arg(long)]
+    pub direct: bool,
 }
 
 /// Arguments that are nothing else.

@@ -58,6 +58,8 @@ pub const NOT_BUILT: &str = "built without it";
 pub struct Setting {
     /// Bytes of memory for blocks that were read, if not what each store takes by itself.
     pub cache_bytes: Option<usize>,
+    /// Reads go past the kernel's cache of files.
+    pub direct: bool,
 }
 
 /// What is done with an open store, whichever it is.
@@ -119,10 +121,15 @@ impl Peer {
         }
     }
 
+    /// Whether it can read past the kernel's cache of files.
+    fn reads_directly(self) -> bool {
+        matches!(self, Self::Tamarack | Self::Rocksdb | Self::Blobdb)
+    }
+
     /// Opens the store in `path`, as it is measured by `plan`, and does `task` with it. It need not be there before.
     ///
     /// # Errors
-    /// What the store says, or that it was not built in; and those of the task.
+    /// What the store says, that it was not built in, or that it has no such setting; and those of the task.
     pub fn with<T: Task>(
         self,
         path: &Path,
@@ -130,6 +137,11 @@ impl Peer {
         setting: Setting,
         task: T,
     ) -> Result<T::Outcome, String> {
+        if setting.direct && !self.reads_directly() {
+            return Err(
+                "it always reads through the kernel's cache: without --direct it can be measured".to_owned()
+            );
+        }
         #[cfg(has_badger)]
         let syncs_all = plan.writes_per_sync() == Some(1);
         match self {

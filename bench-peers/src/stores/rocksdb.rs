@@ -19,6 +19,8 @@ pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, Strin
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_compression_type(DBCompressionType::None);
+    // Flushes and compactions write through the kernel's cache either way.
+    options.set_use_direct_reads(setting.direct);
     if let Some(bytes) = setting.cache_bytes {
         // One cache for both.
         let cache = Cache::new_lru_cache(bytes);

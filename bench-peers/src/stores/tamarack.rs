@@ -9,7 +9,7 @@ use super::Setting;
 
 /// Opens a new database.
 pub fn open(path: &Path, setting: Setting) -> Result<Tamarack, String> {
-    let mut options = Options::default();
+    let mut options = Options { direct_reads: setting.direct, ..Options::default() };
     if let Some(bytes) = setting.cache_bytes {
         // Most of it for values: those of the other stores are in their caches of blocks.
         options.block_cache_bytes = bytes / 4;

@@ -7,7 +7,7 @@ use super::*;
 
 fn store(separated_min: Option<u32>) -> (tempfile::TempDir, Badger) {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let setting = Setting { cache_bytes: Some(1 << 20) };
+    let setting = Setting { cache_bytes: Some(1 << 20), ..Setting::default() };
     let store = open(directory.path(), setting, false, separated_min).expect("it opens");
     (directory, store)
 }
