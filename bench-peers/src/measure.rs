@@ -40,9 +40,9 @@ impl Measure {
 
 /// Does `work` on a new store in `path`, and gives each report to `tell`.
 pub fn measure(store: Peer, path: &Path, work: &Work, tell: &mut dyn FnMut(&Report)) -> Result<(), String> {
-    let Work { plan, cache_mib, direct, .. } = work;
+    let Work { workloads, plan, cache_mib, direct, .. } = work;
     let setting = Setting { cache_bytes: cache_mib.map(|mib| mib << 20), direct: *direct };
-    store.with(path, plan, setting, Measurement { path, work, tell })
+    store.with(path, plan, workloads, setting, Measurement { path, work, tell })
 }
 
 /// All workloads, one after the other.
@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn every_store_gives_back_what_was_written() {
         for &store in Peer::value_variants() {
-            let Some(reports) = reports(store, &format!("{READS} readseq readreverse")) else { continue };
+            let walks = if store.is_store() { " readseq readreverse" } else { "" };
+            let Some(reports) = reports(store, &format!("{READS}{walks}")) else { continue };
             for report in &reports.unwrap_or_else(|error| panic!("{}: {error}", store.name()))[2..] {
                 let (name, workload) = (store.name(), &report.workload);
                 assert_eq!((report.found, report.verified), (3000, 3000), "{name}: {workload}");
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn who_can_reads_past_the_cache_and_the_others_refuse() {
-        let direct = [Peer::Tamarack, Peer::Rocksdb, Peer::Blobdb];
+        let direct = [Peer::Tamarack, Peer::Rocksdb, Peer::Blobdb, Peer::Bare];
         for &store in Peer::value_variants() {
             let Some(reports) = reports(store, &format!("{READS} --direct")) else { continue };
             assert_eq!(reports.is_ok(), direct.contains(&store), "{}: {:?}", store.name(), reports.err());

@@ -1,4 +1,5 @@
-//! What a trial came to, as text: medians over the rounds, and how many times the best other store that is.
+//! What a trial came to, as text: medians over the rounds, and how many times the best other store that is. What is no store,
+//! and bounds them, is never the best.
 
 use std::fmt::Write;
 
@@ -90,7 +91,8 @@ fn lines(trial: &Trial, place: usize, runs: &[Run]) -> Vec<Line> {
         trial.stores.iter().filter_map(|&store| Some((store, rate(store)?.median))).collect();
     let line = |&store: &Peer| {
         let own = || runs.iter().filter(move |run| run.store == store);
-        let others = medians.iter().filter(|(other, _)| *other != store).map(|(_, median)| *median);
+        let others = medians.iter().filter(|(other, _)| *other != store && other.is_store());
+        let others = others.map(|(_, median)| *median);
         let best = others.reduce(f64::max);
         let measured = rate(store).map(|rate| {
             let times = best.map(|best| rate.median / best);
@@ -167,6 +169,8 @@ fn spread(store: Peer, place: usize, runs: &[Run], figure: Figure) -> Option<Spr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::measure;
+    use crate::trial::tests::trial;
 
     #[test]
     fn the_median_is_in_the_middle() {
@@ -175,5 +179,25 @@ mod tests {
         assert_eq!(spread(&[3.0]).as_deref(), Some("3.0"));
         assert_eq!(spread(&[2.0, 1.0]).as_deref(), Some("1.5 (1.0–2.0)"));
         assert_eq!(spread(&[9.0, 1.0, 2.0]).as_deref(), Some("2.0 (1.0–9.0)"));
+    }
+
+    /// A run of a store whose only workload had this rate.
+    fn run(store: Peer, ops_per_second: f64, trial: &Trial) -> Run {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut reports = Vec::new();
+        let mut tell = |report: &Report| reports.push(Report { ops_per_second, ..report.clone() });
+        measure(Peer::Bare, directory.path(), &trial.work, &mut tell).expect("a file can be written");
+        Run { store, reports, failure: None }
+    }
+
+    #[test]
+    fn what_is_no_store_is_never_the_best() {
+        let stores = vec![Peer::Tamarack, Peer::Rocksdb, Peer::Bare];
+        let trial = trial(stores, "fillseq --num 10");
+        let runs = [(Peer::Tamarack, 200.0), (Peer::Rocksdb, 100.0), (Peer::Bare, 1000.0)]
+            .map(|(store, rate)| run(store, rate, &trial));
+        let times =
+            lines(&trial, 0, &runs).into_iter().map(|line| line.rate.ok().and_then(|(_, times)| times));
+        assert_eq!(times.collect::<Vec<_>>(), [Some(2.0), Some(0.5), Some(5.0)]);
     }
 }

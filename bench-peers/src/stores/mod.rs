@@ -5,10 +5,11 @@ use std::fmt::Display;
 use std::path::Path;
 
 use clap::ValueEnum;
-use tamarack_bench::{Plan, Store};
+use tamarack_bench::{Plan, Store, Workload};
 
 #[cfg(has_badger)]
 mod badger;
+mod bare;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(has_leveldb)]
@@ -43,6 +44,8 @@ pub enum Peer {
     Badger,
     /// Badger with values from 128 bytes on in its value log
     BadgerVlog,
+    /// No store: one file of values and a call for each, which is what a store of values in a log is bounded by
+    Bare,
 }
 
 /// Values of so many bytes and more stand apart from the index, where a peer can do that.
@@ -77,6 +80,11 @@ pub trait Task {
 }
 
 impl Peer {
+    /// Whether it is a store, and not what stores are held against.
+    pub fn is_store(self) -> bool {
+        self != Self::Bare
+    }
+
     /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -89,6 +97,7 @@ impl Peer {
             Self::Lmdb => "lmdb",
             Self::Badger => "badger",
             Self::BadgerVlog => "badger-vlog",
+            Self::Bare => "bare",
         }
     }
 
@@ -104,6 +113,7 @@ impl Peer {
             Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
             Self::Lmdb => env!("LMDB_VERSION"),
             Self::Badger | Self::BadgerVlog => env!("BADGER_VERSION"),
+            Self::Bare => "none",
         };
         built.to_owned()
     }
@@ -118,15 +128,16 @@ impl Peer {
             Self::Lmdb => "no sync but on request, no read-ahead",
             Self::Badger => "no compression, collected",
             Self::BadgerVlog => "no compression, value log from 128 B, collected",
+            Self::Bare => "no store: one file of values",
         }
     }
 
     /// Whether it can read past the kernel's cache of files.
     fn reads_directly(self) -> bool {
-        matches!(self, Self::Tamarack | Self::Rocksdb | Self::Blobdb)
+        matches!(self, Self::Tamarack | Self::Rocksdb | Self::Blobdb | Self::Bare)
     }
 
-    /// Opens the store in `path`, as it is measured by `plan`, and does `task` with it. It need not be there before.
+    /// Opens the store in `path`, as `workloads` are measured on it, and does `task` with it. It need not be there before.
     ///
     /// # Errors
     /// What the store says, that it was not built in, or that it has no such setting; and those of the task.
@@ -134,6 +145,7 @@ impl Peer {
         self,
         path: &Path,
         plan: &Plan,
+        workloads: &[Workload],
         setting: Setting,
         task: T,
     ) -> Result<T::Outcome, String> {
@@ -177,6 +189,7 @@ impl Peer {
             }
             #[cfg(not(has_badger))]
             Self::Badger | Self::BadgerVlog => Err(format!("{NOT_BUILT}: {}", env!("BADGER_MISSING"))),
+            Self::Bare => task.run(bare::open(path, plan, workloads, setting)?),
         }
     }
 }

@@ -110,7 +110,7 @@ pub struct Plan {
 
 impl Plan {
     /// How many keys there may be, if `workloads` are run: those that insert may insert as many as there were.
-    pub(crate) fn keys_max(&self, workloads: &[Workload]) -> u64 {
+    pub fn keys_max(&self, workloads: &[Workload]) -> u64 {
         let inserts = workloads.iter().any(|workload| workload.is_ycsb() || workload.is_beside_garbage());
         if inserts { self.num.saturating_mul(2) } else { self.num }
     }

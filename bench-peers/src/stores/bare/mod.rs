@@ -1,0 +1,222 @@
+//! No store: what the kernel and the device give to a program that only appends values to one file, by a call each, and reads
+//! them at random, by a call each. Stores that keep values in a log are held against it, in the same run: how near one comes says
+//! what all the rest of it costs. It can do better only where it spares what is done here: calls, where it writes to a mapping,
+//! and reads, where it has single values in memory, as the kernel has pages.
+//!
+//! In the file are values and nothing else, one behind the other, all as long as the plan has them. Where the latest value of a
+//! key lies is known by an array in memory, four bytes for each key, and only because the keys of a benchmark are numbers. So
+//! each read finds what was written last, and can be verified; but there is **no index**: nobody who opens the file later knows
+//! which value belongs to which key, and what survives the process is its bytes. There is **no order** of keys, there are **no
+//! checksums**, and there is **no collection**: what was overwritten stays. A delete forgets the place, and writes nothing. A
+//! batch is one call, of which a loss of power may leave a part.
+//!
+//! Each write that is to be synced is synced by a call of its own; the kernel does together what several threads ask for. The file
+//! grows by its writes, and nothing is reserved or filled ahead of them: a sync has the file system note its length.
+//!
+//! A walk reads the file from end to end, whatever was overwritten since, in the order in which values were written and under
+//! a key that says nothing; where the keys are those of a part of the plan, it reads as large a part of the file. It is read
+//! through the kernel's cache also where gets are read past it.
+//!
+//! What that means for workloads:
+//!
+//! - Fills, `readrandom`, `multireadrandom`, YCSB A to D and F, and `readseq` after `fillseq`: what stores are held against.
+//! - `fillsync`: the same for stores that do not fill space ahead of their writes. Those that do sync more often.
+//! - `overwrite`: the same for stores that never collect.
+//! - `readseq` after other fills: the same for stores to which keys come sorted, which they do not.
+//! - `readreverse`: only a way to do it, for the kernel reads ahead by itself where a file is read forward.
+//! - `readmissing` and deletes: nothing, for they neither read nor write; nor does space say anything, which is never given back.
+//! - `seekrandom` and YCSB E, which walk from a key on, values of several sizes, and walks with `--verify`: refused.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tamarack_bench::{Change, KeyRange, Plan, Store, Workload, Written};
+
+use super::Setting;
+
+mod places;
+mod queue;
+mod reader;
+mod walk;
+
+use places::Places;
+use queue::Queue;
+use reader::Reader;
+use walk::Walk;
+
+/// What the file is called in its directory.
+const FILE: &str = "values";
+
+/// The file, and where in it the values are. Several threads may use it at once.
+pub struct Bare {
+    path: PathBuf,
+    /// By which values are appended.
+    file: File,
+    reader: Reader,
+    value_bytes: usize,
+    key_bytes: usize,
+    /// How many values have got a place in the file.
+    values: AtomicU64,
+    places: Places,
+    /// Those that no thread uses now.
+    queues: Mutex<Vec<Queue>>,
+}
+
+/// Makes a new file in the directory `path`, for `workloads`.
+pub fn open(path: &Path, plan: &Plan, workloads: &[Workload], setting: Setting) -> Result<Bare, String> {
+    let value_bytes = fixed_size(plan, workloads)?;
+    let path = path.join(FILE);
+    let file = File::options().write(true).create_new(true).open(&path);
+    let file = file.map_err(|error| format!("make {}: {error}", path.display()))?;
+    Ok(Bare {
+        reader: Reader::open(&path, setting.direct)?,
+        path,
+        file,
+        value_bytes,
+        key_bytes: plan.key_size.into(),
+        values: AtomicU64::new(0),
+        places: Places::new(plan, workloads),
+        queues: Mutex::default(),
+    })
+}
+
+/// Bytes of each value; or why `workloads` cannot be run.
+fn fixed_size(plan: &Plan, workloads: &[Workload]) -> Result<usize, String> {
+    for workload in workloads {
+        match workload {
+            Workload::Seekrandom | Workload::Ycsbe => {
+                return Err(format!("{}: there is no order of keys to walk in", workload.name()));
+            }
+            Workload::Readseq | Workload::Readreverse if plan.verify => {
+                return Err(format!(
+                    "{}: a walk does not know its keys, so nothing can be verified",
+                    workload.name()
+                ));
+            }
+            _ => {}
+        }
+    }
+    let fixed = plan.value_size.fixed();
+    fixed.ok_or_else(|| format!("values must all have one size, and not {}", plan.value_size))
+}
+
+impl Bare {
+    /// Writes values, one behind the other; returns the place of the first one.
+    fn append(&self, values: &[u8], count: u64) -> Result<u64, String> {
+        let place = self.values.fetch_add(count, Ordering::Relaxed);
+        let written = self.file.write_all_at(values, self.offset(place));
+        written.map(|()| place).map_err(|error| format!("write {}: {error}", self.path.display()))
+    }
+
+    fn offset(&self, place: u64) -> u64 {
+        place * self.value_bytes as u64
+    }
+
+    fn demand_size(&self, value: &[u8]) -> Result<(), String> {
+        let (bytes, fixed) = (value.len(), self.value_bytes);
+        if bytes == fixed {
+            return Ok(());
+        }
+        Err(format!("values must all have one size: here is one of {bytes} bytes beside those of {fixed}"))
+    }
+
+    fn sync_if(&self, sync: bool) -> Result<(), String> {
+        if !sync {
+            return Ok(());
+        }
+        self.file.sync_data().map_err(|error| format!("sync {}: {error}", self.path.display()))
+    }
+
+    fn read_error(&self, error: &std::io::Error) -> String {
+        format!("read {}: {error}", self.path.display())
+    }
+
+    /// Reads so many bytes from each of the places, as many at once as a queue takes.
+    fn read_at_once(&self, offsets: &[u64]) -> Result<Vec<Vec<u8>>, String> {
+        let spare = self.queues.lock().expect("nobody panics with the lock").pop();
+        let mut queue = spare.map_or_else(Queue::new, Ok)?;
+        let mut values = Vec::with_capacity(offsets.len());
+        for some in offsets.chunks(Queue::DEPTH) {
+            let read = queue.read(&self.reader, some, self.value_bytes);
+            values.extend(read.map_err(|error| self.read_error(&error))?);
+        }
+        self.queues.lock().expect("nobody panics with the lock").push(queue);
+        Ok(values)
+    }
+}
+
+impl Store for Bare {
+    type Error = String;
+    type Cursor<'a> = Walk;
+
+    fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), String> {
+        self.demand_size(value)?;
+        let place = self.append(value, 1)?;
+        self.places.set(key, place)?;
+        self.sync_if(sync)
+    }
+
+    fn delete(&self, key: &[u8], sync: bool) -> Result<(), String> {
+        self.places.forget(key);
+        self.sync_if(sync)
+    }
+
+    fn write(&self, changes: &[Change<'_>], sync: bool) -> Result<(), String> {
+        let mut values = Vec::with_capacity(changes.len() * self.value_bytes);
+        let mut count = 0;
+        for change in changes {
+            if let Change::Put(_, value) = change {
+                self.demand_size(value)?;
+                values.extend_from_slice(value);
+                count += 1;
+            }
+        }
+        let mut place = self.append(&values, count)?;
+        for change in changes {
+            match change {
+                Change::Put(key, _) => {
+                    self.places.set(key, place)?;
+                    place += 1;
+                }
+                Change::Delete(key) => self.places.forget(key),
+            }
+        }
+        self.sync_if(sync)
+    }
+
+    fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, String> {
+        let Some(place) = self.places.get(key) else {
+            value.clear();
+            return Ok(false);
+        };
+        let read = self.reader.read(self.offset(place), self.value_bytes, value);
+        read.map(|()| true).map_err(|error| self.read_error(&error))
+    }
+
+    fn multi_get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, String> {
+        let places: Vec<Option<u64>> = keys.iter().map(|key| self.places.get(key)).collect();
+        let offsets: Vec<u64> = places.iter().flatten().map(|&place| self.offset(place)).collect();
+        let mut values = self.read_at_once(&offsets)?.into_iter();
+        Ok(places.into_iter().map(|place| place.and_then(|_| values.next())).collect())
+    }
+
+    fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Walk, String> {
+        let part = self.places.part(range, self.values.load(Ordering::Relaxed));
+        let walk = Walk::begin(&self.path, part, self.value_bytes, self.key_bytes, backward);
+        walk.map_err(|error| self.read_error(&error))
+    }
+
+    fn settle(&self) -> Result<(), String> {
+        self.file.sync_all().map_err(|error| format!("sync {}: {error}", self.path.display()))
+    }
+
+    fn written(&self) -> Option<Written> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What comes back of the file, and what is refused.
+
+use std::ops::Bound::{Excluded, Included, Unbounded};
+
+use tamarack_bench::Cursor;
+use tempfile::TempDir;
+
+use super::*;
+use crate::work::Work;
+
+fn work(arguments: &str) -> Work {
+    let arguments: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+    Work::parse(&arguments).expect("it can be understood")
+}
+
+fn opened(arguments: &str, direct: bool) -> Result<(TempDir, Bare), String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let Work { plan, workloads, .. } = work(arguments);
+    let setting = Setting { direct, ..Setting::default() };
+    let store = open(directory.path(), &plan, &workloads, setting)?;
+    Ok((directory, store))
+}
+
+fn key(number: usize) -> Vec<u8> {
+    format!("{number:016}").into_bytes()
+}
+
+fn value(number: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (number * 31 + at * 7) as u8).collect()
+}
+
+/// The numbers of the values that a walk shows, of `bytes` each.
+fn walked(store: &Bare, range: KeyRange<'_>, backward: bool, numbers: usize, bytes: usize) -> Vec<usize> {
+    let mut walk = store.walk(range, backward).expect("it begins");
+    let mut found = Vec::new();
+    while walk.advance().expect("it goes on") {
+        assert_eq!(walk.key().len(), 16);
+        let value_there = walk.value().expect("it can be read");
+        let number = (0..numbers).find(|&number| value_there == value(number, bytes));
+        found.push(number.expect("it was written"));
+    }
+    assert!(!walk.advance().expect("it stays at the end"));
+    found
+}
+
+#[test]
+fn the_latest_values_come_back() {
+    for (bytes, direct) in
+        [(1000, false), (1000, true), (4096, false), (4096, true), (9000, true), (0, false)]
+    {
+        let (_directory, store) =
+            opened(&format!("fillseq --num 300 --value-size {bytes}"), direct).expect("it opens");
+        let keys: Vec<Vec<u8>> = (0..300).map(key).collect();
+        let values: Vec<Vec<u8>> = (0..300).map(|number| value(number, bytes)).collect();
+        let stale = value(1000, bytes);
+        let changes: Vec<Change<'_>> = keys.iter().map(|key| Change::Put(key, &stale)).collect();
+        store.write(&changes, false).expect("it is written");
+        for (key, value) in keys.iter().zip(&values).take(200) {
+            store.put(key, value, false).expect("it is written");
+        }
+        let mut changes: Vec<Change<'_>> =
+            keys.iter().zip(&values).skip(200).map(|(key, value)| Change::Put(key, value)).collect();
+        changes.push(Change::Delete(&keys[8]));
+        store.write(&changes, true).expect("it is written");
+        store.delete(&keys[7], false).expect("it is forgotten");
+
+        let expected = |number: usize| (number != 7 && number != 8).then(|| values[number].clone());
+        let mut found = b"what was there".to_vec();
+        for (number, key) in keys.iter().enumerate() {
+            let is_there = store.get(key, &mut found).expect("it can be read");
+            assert!(is_there.then(|| found.clone()) == expected(number), "{number}");
+        }
+        let at_once = store.multi_get(&keys).expect("they can be read");
+        assert!(at_once == (0..300).map(expected).collect::<Vec<_>>());
+        assert!(!store.get(b"0000000000000001.", &mut found).expect("it can be asked for"));
+        store.settle().expect("it settles");
+    }
+}
+
+#[test]
+fn threads_write_and_sync_at_once() {
+    let (directory, store) = opened("fillseq --num 400 --value-size 100", false).expect("it opens");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in thread * 100..(thread + 1) * 100 {
+                    store.put(&key(number), &value(number, 100), true).expect("it is written");
+                }
+            });
+        }
+    });
+    let mut found = Vec::new();
+    for number in 0..400 {
+        assert!(store.get(&key(number), &mut found).expect("it can be read"));
+        assert!(found == value(number, 100), "{number}");
+    }
+    let file = directory.path().join(FILE).metadata().expect("it is there");
+    assert_eq!(file.len(), 400 * 100);
+}
+
+#[test]
+fn walks_show_the_file() {
+    // Eleven pieces and a part of one.
+    const BYTES: usize = 200_000;
+    const COUNT: usize = 57;
+    let (_directory, store) =
+        opened(&format!("fillseq --num {COUNT} --value-size {BYTES}"), false).expect("it opens");
+    assert_eq!(walked(&store, (Unbounded, Unbounded), false, 0, BYTES), [0; 0]);
+    for number in 0..COUNT {
+        store.put(&key(number), &value(number, BYTES), false).expect("it is written");
+    }
+    let all: Vec<usize> = (0..COUNT).collect();
+    let (first, second) = (key(20), key(40));
+    for (range, expected) in [
+        ((Unbounded, Unbounded), &all[..]),
+        ((Unbounded, Excluded(&first[..])), &all[..20]),
+        ((Included(&first[..]), Excluded(&second[..])), &all[20..40]),
+        ((Included(&second[..]), Unbounded), &all[40..]),
+    ] {
+        assert_eq!(walked(&store, range, false, COUNT, BYTES), expected);
+        let backward: Vec<usize> = expected.iter().rev().copied().collect();
+        assert_eq!(walked(&store, range, true, COUNT, BYTES), backward);
+    }
+}
+
+#[test]
+fn what_it_cannot_do_is_refused() {
+    for (arguments, reason) in [
+        ("fillseq --value-size 100..200", "values must all have one size, and not 100..200"),
+        ("ycsbload ycsbe", "ycsbe: there is no order of keys to walk in"),
+        ("fillseq readseq --verify", "readseq: a walk does not know its keys, so nothing can be verified"),
+    ] {
+        assert_eq!(opened(arguments, false).err().as_deref(), Some(reason));
+    }
+    let (directory, store) = opened("fillseq --num 10 --value-size 100", false).expect("it opens");
+    let longer = store.put(&key(1), &[0; 101], false).expect_err("it does not fit");
+    assert!(longer.ends_with("here is one of 101 bytes beside those of 100"), "{longer}");
+    let unknown = store.put(&key(10), &[0; 100], false).expect_err("there is no room for it");
+    assert_eq!(unknown, "key 0000000000000010 is no number below 10");
+    let Work { plan, workloads, .. } = work("fillseq");
+    let again = open(directory.path(), &plan, &workloads, Setting::default());
+    assert!(again.err().is_some_and(|error| error.starts_with("make ")));
+}
