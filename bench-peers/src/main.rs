@@ -8,6 +8,8 @@
 //! `suite DIR` makes all comparisons of `docs/PERFORMANCE.md`.
 
 mod compare;
+#[cfg(test)]
+mod kept;
 mod measure;
 mod process;
 mod stores;

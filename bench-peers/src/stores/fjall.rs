@@ -18,7 +18,7 @@ pub struct Fjall {
     keyspace: Keyspace,
 }
 
-/// Opens a new one.
+/// Opens one, which need not be there.
 pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Fjall, String> {
     let open = || {
         let mut builder = Database::builder(path).journal_compression(CompressionType::None);

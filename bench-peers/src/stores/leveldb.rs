@@ -93,7 +93,7 @@ pub fn version() -> String {
     format!("{major}.{minor}")
 }
 
-/// Opens a new one.
+/// Opens one, which need not be there.
 pub fn open(path: &Path, setting: Setting) -> Result<Leveldb, String> {
     let path =
         path.to_str().and_then(|path| CString::new(path).ok()).ok_or("a path that LevelDB cannot take")?;

@@ -16,7 +16,7 @@ pub struct Lmdb {
     entries: Database<'static, Bytes, Bytes>,
 }
 
-/// Opens a new one. The map must be as large as the file will ever be, and costs addresses alone: it is as large as the
+/// Opens one, which need not be there. The map must be as large as the file will ever be, and costs addresses alone: it is as large as the
 /// file system.
 pub fn open(path: &Path) -> Result<Lmdb, String> {
     let space = rustix::fs::statvfs(path).map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ use super::{SEPARATED_BYTES_MIN, Setting};
 /// An open database.
 pub struct Rocksdb(DB);
 
-/// Opens a new one.
+/// Opens one, which need not be there.
 pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, String> {
     let mut options = Options::default();
     options.create_if_missing(true);

@@ -7,7 +7,7 @@ use tamarack_bench::Tamarack;
 
 use super::Setting;
 
-/// Opens a new database.
+/// Opens a database, which need not be there.
 pub fn open(path: &Path, setting: Setting) -> Result<Tamarack, String> {
     let mut options = Options { direct_reads: setting.direct, ..Options::default() };
     if let Some(bytes) = setting.cache_bytes {

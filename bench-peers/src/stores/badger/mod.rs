@@ -27,7 +27,7 @@ pub struct Badger {
     longest: AtomicUsize,
 }
 
-/// Opens a new one. Values of `separated_min` bytes and more are in the value log. With `sync`, Badger syncs every write;
+/// Opens one, which need not be there. Values of `separated_min` bytes and more are in the value log. With `sync`, Badger syncs every write;
 /// without, those that are to be synced are followed by a sync of all, which a program that syncs some of its writes would
 /// call.
 pub fn open(path: &Path, setting: Setting, sync: bool, separated_min: Option<u32>) -> Result<Badger, String> {
