@@ -15,11 +15,15 @@ use crate::trial::{Conditions, Run, Trial};
 type Entry = (&'static str, &'static str, &'static str);
 
 /// All of them.
-const TRIALS: [Entry; 21] = [
-    ("overwrite", "tamarack,rocksdb", "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024"),
+const TRIALS: [Entry; 26] = [
+    (
+        "overwrite",
+        "tamarack,rocksdb,bare",
+        "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024",
+    ),
     (
         "in-memory",
-        "tamarack,rocksdb,leveldb,fjall,lmdb,badger",
+        "tamarack,rocksdb,leveldb,fjall,lmdb,badger,bare",
         "fillrandom readrandom multireadrandom readseq --num 1000000 --ops 500000 --value-size 1024",
     ),
     (
@@ -29,12 +33,12 @@ const TRIALS: [Entry; 21] = [
     ),
     (
         "ycsb-1-thread",
-        "tamarack,rocksdb,blobdb,fjall",
+        "tamarack,rocksdb,blobdb,fjall,bare",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1",
     ),
     (
         "ycsb-4-threads",
-        "tamarack,rocksdb,blobdb,fjall",
+        "tamarack,rocksdb,blobdb,fjall,bare",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 4",
     ),
     (
@@ -49,7 +53,7 @@ const TRIALS: [Entry; 21] = [
     ),
     (
         "scan-after-fillseq",
-        "tamarack,rocksdb,blobdb,leveldb",
+        "tamarack,rocksdb,blobdb,leveldb,bare",
         "fillseq readseq --cold --num 1000000 --value-size 1024",
     ),
     (
@@ -74,21 +78,66 @@ const TRIALS: [Entry; 21] = [
     ),
     (
         "little-memory",
-        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs",
+        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,bare",
         "fillrandom readrandom --num 1000000 --ops 200000 --value-size 1024 --memory-max 256 --cold --threads 8",
     ),
     (
+        "cold-gets-of-256-b",
+        "tamarack,rocksdb,blobdb,bare",
+        "fillrandom readrandom --num 4194304 --ops 60000 --value-size 256 --memory-max 256 --cold --threads 8",
+    ),
+    (
+        "cold-gets-of-4-kib",
+        "tamarack,rocksdb,blobdb,bare",
+        "fillrandom readrandom --num 262144 --ops 60000 --value-size 4096 --memory-max 256 --cold --threads 8",
+    ),
+    (
+        "cold-gets-of-16-kib",
+        "tamarack,rocksdb,blobdb,bare",
+        "fillrandom readrandom --num 65536 --ops 60000 --value-size 16384 --memory-max 256 --cold --threads 8",
+    ),
+    (
+        "cold-gets-of-64-kib",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "fillrandom readrandom --num 16384 --ops 16384 --value-size 65536 --memory-max 256 --cold --threads 8",
+    ),
+    (
+        "cold-gets-1-thread",
+        "tamarack,rocksdb,blobdb,bare",
+        "fillrandom readrandom --num 1000000 --ops 100000 --value-size 1024 --memory-max 256 --cold",
+    ),
+    (
         "many-keys-at-once",
-        "tamarack,rocksdb,blobdb,fjall-blobs",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
         "fillrandom multireadrandom --cold --num 2000000 --ops 200000 --value-size 1024",
     ),
-    ("sync-8-threads", "tamarack,rocksdb,leveldb", "fillsync --num 20000000 --value-size 1024 --threads 8"),
-    ("sync-1-thread", "tamarack,rocksdb,leveldb", "fillsync --num 20000000 --value-size 1024"),
-    ("sync-beside-fjall", "tamarack,fjall", "fillsync --num 20000000 --value-size 1024"),
-    ("values-of-256-b", "tamarack,rocksdb,blobdb,fjall-blobs", "fillrandom --num 4000000 --value-size 256"),
-    ("values-of-4-kib", "tamarack,rocksdb,blobdb,fjall-blobs", "fillrandom --num 400000 --value-size 4096"),
-    ("values-of-16-kib", "tamarack,rocksdb,blobdb,fjall-blobs", "fillrandom --num 100000 --value-size 16384"),
-    ("values-of-64-kib", "tamarack,rocksdb,blobdb,fjall-blobs", "fillrandom --num 25000 --value-size 65536"),
+    (
+        "sync-8-threads",
+        "tamarack,rocksdb,leveldb,bare",
+        "fillsync --num 20000000 --value-size 1024 --threads 8",
+    ),
+    ("sync-1-thread", "tamarack,rocksdb,leveldb,bare", "fillsync --num 20000000 --value-size 1024"),
+    ("sync-beside-fjall", "tamarack,fjall,bare", "fillsync --num 20000000 --value-size 1024"),
+    (
+        "values-of-256-b",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "fillrandom --num 4000000 --value-size 256",
+    ),
+    (
+        "values-of-4-kib",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "fillrandom --num 400000 --value-size 4096",
+    ),
+    (
+        "values-of-16-kib",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "fillrandom --num 100000 --value-size 16384",
+    ),
+    (
+        "values-of-64-kib",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "fillrandom --num 25000 --value-size 65536",
+    ),
 ];
 
 /// Run all comparisons of docs/PERFORMANCE.md
