@@ -134,6 +134,7 @@ impl Cube {
     ) -> Result<()> {
         self.check_may_write()?;
         let need = self.measure(entries.clone())?;
+        self.rows.prefetch_marks(entries.clone().map(|entry| entry.operation.key()));
         if need.claim == Claim::Data
             && let Some(refusal) = self.throttle.refusal()
         {
@@ -229,19 +230,14 @@ impl Cube {
         for (index, entry) in entries.enumerate() {
             let sequence = Sequence(grant.first_sequence.0 + index as u64);
             let key = entry.operation.key();
+            let memtable = &grant.memtable;
+            memtable.prefetch(key);
             // I-15: before the operation is published.
             self.rows.mark(key, sequence);
-            if segment.is_mapped() {
-                // Memory answers while the value is copied.
-                grant.memtable.prefetch(key);
-                let header = entry.header(sequence, BatchPlace::of(index, count));
-                segment.write_record(offset, &header, key, entry.stored);
-            }
-            // I-01: the record is in the log before anything points to it.
-            match entry.operation {
-                Operation::Delete { .. } => grant.memtable.insert(key, sequence, EntryKind::Delete, &[]),
+            let prepared = match entry.operation {
+                Operation::Delete { .. } => memtable.prepare(key, sequence, EntryKind::Delete, &[]),
                 Operation::Put { value, .. } if value.len() <= self.options.inline_value_max => {
-                    grant.memtable.insert(key, sequence, EntryKind::Inline, value);
+                    memtable.prepare(key, sequence, EntryKind::Inline, value)
                 }
                 Operation::Put { .. } => {
                     let pointer = ValuePointer {
@@ -249,9 +245,15 @@ impl Cube {
                         offset: u32::try_from(offset).expect("batches are measured before they are granted"),
                         stored_len: entry.stored.len() as u32,
                     };
-                    grant.memtable.insert(key, sequence, EntryKind::Pointer, &pointer.to_bytes());
+                    memtable.prepare(key, sequence, EntryKind::Pointer, &pointer.to_bytes())
                 }
+            };
+            if segment.is_mapped() {
+                let header = entry.header(sequence, BatchPlace::of(index, count));
+                segment.write_record(offset, &header, key, entry.stored);
             }
+            // I-01: the record is in the log before anything points to it.
+            memtable.link(prepared);
             offset += entry.record_len();
         }
     }

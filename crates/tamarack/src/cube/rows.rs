@@ -52,6 +52,8 @@ const ROW_BYTES_MAX: u64 = 64 << 10;
 const PART_OF_CACHE_MAX: u64 = 64;
 /// What a row takes beside its bytes, in the cache and in front of them.
 const ROW_OVERHEAD_BYTES: u64 = 128;
+/// More than the processor can fetch at a time.
+const PREFETCHED_MAX: usize = 16;
 
 /// The rows of one cube.
 #[derive(Debug)]
@@ -141,6 +143,16 @@ impl Rows {
         }
         // Whoever sees the operation has acquired what its writer did before it was published, this included.
         self.marks[self.bucket(hash_user_key(key))].fetch_max(sequence.0, Ordering::Relaxed);
+    }
+
+    /// Has the processor fetch what writing `keys` will mark.
+    #[inline]
+    pub fn prefetch_marks<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+        if self.are_off() {
+            return;
+        }
+        keys.take(PREFETCHED_MAX)
+            .for_each(|key| prefetch(&raw const self.marks[self.bucket(hash_user_key(key))]));
     }
 
     /// The value of `key` at `moment`, if there is a row that says so. `moment` was taken before.

@@ -1,31 +1,35 @@
 //! Where to begin a search near its goal: a hint that saves the upper levels of most searches.
 //!
-//! The range of codes is cut into equal buckets, and each bucket remembers, of its nodes with a tower tall enough, the
-//! one with the largest code. A search for a code begins at that of its own bucket, if its code is smaller, else at that
-//! of the nearest bucket before, where all codes are: so the node is before the goal whatever else is true, and hardly
-//! any other as tall lies between. Where codes crowd in few buckets the way from there would be long, and the search
-//! begins at the head as if there were no fingers.
+//! Each of the lower levels has a *tier*: the range of codes is cut into equal buckets, about one for every other node of the level in a
+//! full arena, and each bucket remembers, of its nodes on that level, the one with the largest code. A search for a code begins
+//! at that of its own bucket, if its code is smaller, else at that of the nearest bucket before, where all codes are: so the
+//! node is before the goal whatever else is true, and hardly any other lies between. An insert begins on the highest level of its
+//! tower, and so learns what is before it on all of them.
+//!
+//! Where codes crowd in few buckets the way would be long. A search that has gone too far gives its bucket up, and goes on in the
+//! tier above, whose level has a quarter of the nodes; above the last tier are the upper levels of the list.
 //!
 //! How many entries a list will have is not known: its memory may be full after a tenth of them or never. So beside the
 //! buckets there is a bit for each that tells whether it has a node: the nearest one that does is found without a look
-//! into those that do not. Tall nodes, whose insert must learn what is before them on all of their levels, have further
-//! tiers of buckets, each an eighth as many as the one below, for towers three levels taller.
+//! into those that do not.
 
 #![expect(unsafe_code, reason = "turns stored words back into edges")]
 
 use super::node::{Edge, Nodes, Slot};
-use crate::base::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::base::prefetch::prefetch;
+use crate::base::sync::{AtomicU64, Ordering, zeros};
 
-/// The levels that the fingers of each tier point into, and on which a search from one begins.
-const LEVELS: [usize; 3] = [2, 5, 8];
+/// So many of the lower levels have a tier.
+const TIERS: usize = 6;
 
-/// Of the finest tier, words of arena for each bucket, and the most buckets: a bucket is to have some three tall nodes in a
-/// full arena, and all buckets together are to stay in a processor's cache. A tier has an eighth of the one below.
-const BUCKET_WORDS: usize = 128;
-const BUCKETS_MAX: usize = 1 << 16;
+/// Of the lowest tier, words of arena for each bucket: small entries take some eight.
+const BUCKET_WORDS: usize = 16;
 
-/// Nodes with a tower tall enough that make a bucket crowded.
-const CROWD: u32 = 16;
+/// A tier has so many times as many buckets as the one above.
+const BUCKETS_PER_BUCKET_ABOVE: usize = 4;
+
+/// In the place of a node of a bucket that was given up. No edge is this word: no node has the largest place.
+const GIVEN_UP: u64 = u64::MAX;
 
 /// Bits of a word.
 const BITS: usize = u64::BITS as usize;
@@ -33,63 +37,72 @@ const BITS: usize = u64::BITS as usize;
 /// The fingers of one list.
 #[derive(Debug)]
 pub(super) struct Fingers {
-    tiers: [Tier; LEVELS.len()],
+    tiers: [Tier; TIERS],
 }
 
 /// Fingers that point into one level.
 #[derive(Debug)]
 struct Tier {
     level: usize,
-    buckets: Box<[Bucket]>,
+    /// For each bucket its node, as an edge of the level: such words are in the order of codes. 0 while there is none.
+    buckets: Box<[AtomicU64]>,
     /// Which buckets have a node.
     occupied: Box<[AtomicU64]>,
     shift: u32,
 }
 
-#[derive(Debug)]
-struct Bucket {
-    /// The node of the bucket, as an edge of the tier's level: such words are in the order of codes. 0 while there is none.
-    word: AtomicU64,
-    /// Nodes of the bucket that could be its finger.
-    nodes: AtomicU32,
-}
-
 impl Fingers {
     /// Fingers for an arena of `words`.
     pub(super) fn new(words: usize) -> Self {
-        let finest = (words / BUCKET_WORDS).min(BUCKETS_MAX);
-        let mut coarser = 1;
-        Self {
-            tiers: LEVELS.map(|level| {
-                let tier = Tier::new(level, finest / coarser);
-                coarser *= 8;
-                tier
-            }),
-        }
+        let lowest = words / BUCKET_WORDS;
+        let tier = |level| Tier::new(level, lowest / BUCKETS_PER_BUCKET_ABOVE.pow(level as u32));
+        Self { tiers: std::array::from_fn(tier) }
     }
 
     /// Notes the node of `top`, its highest slot, which is linked on all of its levels.
     pub(super) fn store(&self, top: Slot<'_>, code: u32) {
-        for tier in self.tiers.iter().take_while(|tier| tier.level <= top.level()) {
+        for tier in self.tiers.iter().take(top.level() + 1) {
             tier.store(top.at_level(tier.level).as_target(code));
         }
     }
 
     /// A slot of `level_min` or a higher level, not far before every node with `code`.
+    #[inline]
     pub(super) fn before<'a>(&self, nodes: &'a Nodes, level_min: usize, code: u32) -> Option<Slot<'a>> {
-        let mut tiers = self.tiers.iter().filter(|tier| tier.level >= level_min);
-        tiers.find_map(|tier| tier.before(nodes, code))
+        self.tiers.iter().skip(level_min).find_map(|tier| tier.before(nodes, code))
+    }
+
+    /// The way from the slot of `level` that was said to be not far before `code` is long.
+    #[cold]
+    pub(super) fn give_up(&self, level: usize, code: u32) {
+        let tier = &self.tiers[level];
+        tier.buckets[tier.bucket(code)].store(GIVEN_UP, Ordering::Relaxed);
+    }
+
+    /// For each tier the number of buckets that were given up.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn given_up(&self) -> Vec<usize> {
+        let is_given_up = |bucket: &&AtomicU64| bucket.load(Ordering::Relaxed) == GIVEN_UP;
+        self.tiers.iter().map(|tier| tier.buckets.iter().filter(is_given_up).count()).collect()
+    }
+
+    /// Has the processor fetch what [`before`](Self::before) will look at for most nodes.
+    #[inline]
+    pub(super) fn prefetch(&self, code: u32) {
+        let [lowest, ..] = &self.tiers;
+        let bucket = lowest.bucket(code);
+        prefetch(&raw const lowest.buckets[bucket]);
+        prefetch(&raw const lowest.occupied[bucket / BITS]);
     }
 }
 
 impl Tier {
     fn new(level: usize, buckets: usize) -> Self {
         let count = buckets.max(2).next_power_of_two();
-        let bucket = |_| Bucket { word: AtomicU64::new(0), nodes: AtomicU32::new(0) };
         Self {
             level,
-            buckets: (0..count).map(bucket).collect(),
-            occupied: (0..count.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect(),
+            buckets: zeros(count),
+            occupied: zeros(count.div_ceil(BITS)),
             shift: u32::BITS - count.trailing_zeros(),
         }
     }
@@ -97,21 +110,18 @@ impl Tier {
     fn store(&self, node: Edge<'_>) {
         debug_assert_eq!(node.level(), self.level);
         let own = self.bucket(node.code());
-        let bucket = &self.buckets[own];
-        bucket.word.fetch_max(node.word(), Ordering::Release);
-        if bucket.nodes.fetch_add(1, Ordering::Relaxed) == 0 {
+        let before = self.buckets[own].fetch_max(node.word(), Ordering::Release);
+        if before == 0 {
             self.occupied[own / BITS].fetch_or(1 << (own % BITS), Ordering::Relaxed);
         }
     }
 
+    #[inline]
     fn before<'a>(&self, nodes: &'a Nodes, code: u32) -> Option<Slot<'a>> {
         let own = self.bucket(code);
         let here = self.occupied[own / BITS].load(Ordering::Relaxed);
         if here >> (own % BITS) & 1 == 1 {
-            if self.buckets[own].nodes.load(Ordering::Relaxed) > CROWD {
-                return None;
-            }
-            let finger = self.finger(nodes, own);
+            let finger = self.finger(nodes, own)?;
             if !finger.is_end() && finger.code() < code {
                 return finger.target();
             }
@@ -124,16 +134,19 @@ impl Tier {
             (own / BITS, before)
         };
         // A bucket that has a bit may, for a moment, seem to have no node yet.
-        self.finger(nodes, word * BITS + bits.checked_ilog2()? as usize).target()
+        self.finger(nodes, word * BITS + bits.checked_ilog2()? as usize)?.target()
     }
 
-    fn finger<'a>(&self, nodes: &'a Nodes, bucket: usize) -> Edge<'a> {
-        let word = self.buckets[bucket].word.load(Ordering::Acquire);
+    /// What a bucket points at; `None` if it was given up.
+    #[inline]
+    fn finger<'a>(&self, nodes: &'a Nodes, bucket: usize) -> Option<Edge<'a>> {
+        let word = self.buckets[bucket].load(Ordering::Acquire);
         // SAFETY: `store` put the word here, with release ordering, from an edge of this level; and a list has one
         // `Fingers` and one `Nodes`.
-        unsafe { nodes.edge(self.level, word) }
+        (word != GIVEN_UP).then(|| unsafe { nodes.edge(self.level, word) })
     }
 
+    #[inline]
     fn bucket(&self, code: u32) -> usize {
         (code >> self.shift) as usize
     }

@@ -38,6 +38,9 @@ use self::node::{Edge, HEIGHT_MAX, Nodes, Slot, node_words};
 use self::tails::Tails;
 use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
 
+/// A finger that is more steps away from its goal than this is not near.
+const NEAR_STEPS_MAX: usize = 16;
+
 /// A total order of keys, with an integer summary of it.
 pub trait Order: Send + Sync {
     /// The order of two keys.
@@ -58,6 +61,15 @@ pub struct SkipList<O> {
     /// Levels that may have a node; the ones above are empty.
     height: AtomicUsize,
     entries: AtomicU64,
+}
+
+/// An entry that readers do not find yet.
+#[derive(Debug)]
+pub struct Unlinked<'a> {
+    top: Slot<'a>,
+    code: u32,
+    /// Where the search for its place begins.
+    near: Option<Slot<'a>>,
 }
 
 impl<O: Order> SkipList<O> {
@@ -100,15 +112,29 @@ impl<O: Order> SkipList<O> {
         &self.order
     }
 
-    /// Inserts an entry whose key is the two pieces one after the other.
+    /// Makes an entry whose key is the two pieces one after the other, for [`link`](Self::link), and has the processor fetch
+    /// what that will begin with. No atomic instruction is left between the two but for those of `link` itself, so whoever has something
+    /// to write in between does that while memory answers.
     ///
     /// # Panics
-    /// When the list has an equal key, or no room: the caller's numbering and reservations rule out both.
-    pub fn insert(&self, key: [&[u8]; 2], payload: &[u8]) {
+    /// When the list has no room: the caller's reservations rule it out.
+    #[inline]
+    pub fn prepare(&self, key: [&[u8]; 2], payload: &[u8]) -> Unlinked<'_> {
         let ordinal = self.entries.fetch_add(1, Ordering::Relaxed);
         let top = self.nodes.create(tower_height(ordinal), key, payload);
+        let code = self.order.code(top.node().key());
+        let near = self.fingers.before(&self.nodes, top.level(), code);
+        near.inspect(|near| near.prefetch());
+        Unlinked { top, code, near }
+    }
+
+    /// Has readers find an entry that was made in this list.
+    ///
+    /// # Panics
+    /// When the list has an equal key: the caller's numbering rules it out.
+    #[inline]
+    pub fn link(&self, Unlinked { top, code, near }: Unlinked<'_>) {
         let key = top.node().key();
-        let code = self.order.code(key);
         let is_before = |edge: Edge<'_>| {
             self.compare(edge, code, |other| {
                 let order = self.order.compare(other, key);
@@ -119,24 +145,30 @@ impl<O: Order> SkipList<O> {
         };
         let previous = self.ends_before(top, is_before).unwrap_or_else(|| {
             let mut previous = self.heads();
-            let near = self.fingers.before(&self.nodes, top.level(), code);
-            self.descend(near, is_before, |slot| previous[slot.level()] = slot);
+            self.search(near, code, is_before, |slot| previous[slot.level()] = slot);
             previous
         });
-        self.height.fetch_max(top.level() + 1, Ordering::Relaxed);
+        if self.height.load(Ordering::Relaxed) <= top.level() {
+            self.height.fetch_max(top.level() + 1, Ordering::Relaxed);
+        }
         for (level, from) in previous.into_iter().enumerate().take(top.level() + 1) {
-            self.link(top.at_level(level), code, from.at_level(level), is_before);
+            self.link_level(top.at_level(level), code, from.at_level(level), is_before);
         }
         self.fingers.store(top, code);
     }
 
-    /// Has the processor fetch what an insert, or a search, of a key with `code` will begin with: for who has something
-    /// else to do before.
+    /// Makes and links an entry.
+    ///
+    /// # Panics
+    /// As those two.
+    pub fn insert(&self, key: [&[u8]; 2], payload: &[u8]) {
+        self.link(self.prepare(key, payload));
+    }
+
+    /// Has the processor fetch what [`prepare`](Self::prepare) of a key with `code` will look at.
     #[inline]
     pub fn prefetch(&self, code: u32) {
-        if let Some(near) = self.fingers.before(&self.nodes, 0, code) {
-            near.prefetch();
-        }
+        self.fingers.prefetch(code);
     }
 
     /// The first entry.
@@ -151,7 +183,7 @@ impl<O: Order> SkipList<O> {
 
     /// Entries in order, evenly spread as far as chance goes: about a thousand, or all of them if there are fewer.
     pub fn sample(&self) -> impl Iterator<Item = Node<'_>> {
-        const LEVELS_OF_A_THOUSAND: usize = 10;
+        const LEVELS_OF_A_THOUSAND: usize = 5;
         let level = self.height.load(Ordering::Relaxed).saturating_sub(LEVELS_OF_A_THOUSAND + 1);
         let mut slot = self.nodes.head(level);
         std::iter::from_fn(move || {
@@ -169,7 +201,7 @@ impl<O: Order> SkipList<O> {
     /// whose code is `code`. For callers that do not have that key in one piece.
     pub fn seek_ge_by(&self, code: u32, compare: impl Fn(&[u8]) -> cmp::Ordering) -> Option<Node<'_>> {
         let near = self.fingers.before(&self.nodes, 0, code);
-        self.descend(near, |edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
+        self.search(near, code, |edge| self.compare(edge, code, &compare).is_lt(), |_| ()).1.node()
     }
 
     /// The last entry with a key before `key`.
@@ -178,7 +210,7 @@ impl<O: Order> SkipList<O> {
         let is_before =
             |edge: Edge<'_>| self.compare(edge, code, |other| self.order.compare(other, key)).is_lt();
         let near = self.fingers.before(&self.nodes, 0, code);
-        self.entry(self.descend(near, is_before, |_| ()).0)
+        self.entry(self.search(near, code, is_before, |_| ()).0)
     }
 
     /// The order of the key that `edge` points at and a key with `code`; `full` compares with that key when
@@ -197,6 +229,27 @@ impl<O: Order> SkipList<O> {
         (node.place() != self.nodes.head(0).node().place()).then_some(node)
     }
 
+    /// Searches from `near`, which [`Fingers::before`] gave for `code`, downwards; if that is far away after all, from
+    /// higher up. As [`descend`](Self::descend) does otherwise.
+    #[inline]
+    fn search<'a>(
+        &'a self,
+        mut near: Option<Slot<'a>>,
+        code: u32,
+        is_before: impl Fn(Edge<'a>) -> bool,
+        leave: impl FnMut(Slot<'a>),
+    ) -> (Slot<'a>, Edge<'a>) {
+        while let Some(slot) = near {
+            if let Some((reached, _)) = walk(slot, None, NEAR_STEPS_MAX, &is_before) {
+                near = Some(reached);
+                break;
+            }
+            self.fingers.give_up(slot.level(), code);
+            near = self.fingers.before(&self.nodes, slot.level() + 1, code);
+        }
+        self.descend(near, is_before, leave)
+    }
+
     /// Goes down all levels, or those from that of `near`, a slot before the goal; on each as far as `is_before`
     /// holds, and calls `leave` with the place reached on each. Returns the slot of the last entry before, and where it points.
     #[inline]
@@ -209,7 +262,7 @@ impl<O: Order> SkipList<O> {
         let mut slot = near.unwrap_or_else(|| self.nodes.head(self.height.load(Ordering::Relaxed) - 1));
         let mut beyond = None;
         loop {
-            let (last, next) = walk(slot, beyond, &is_before);
+            let (last, next) = walk_on(slot, beyond, &is_before);
             leave(last);
             match last.down() {
                 Some(lower) => (slot, beyond) = (lower, Some(next)),
@@ -243,7 +296,7 @@ impl<O: Order> SkipList<O> {
     }
 
     /// Links `slot` into its level, at the place found by walking on from `from`.
-    fn link<'a>(
+    fn link_level<'a>(
         &'a self,
         slot: Slot<'a>,
         code: u32,
@@ -252,7 +305,7 @@ impl<O: Order> SkipList<O> {
     ) {
         let this = slot.as_target(code);
         loop {
-            let (last, next) = walk(from, None, &is_before);
+            let (last, next) = walk_on(from, None, &is_before);
             slot.prepare(next);
             if last.publish(next, this) {
                 if next.is_end() {
@@ -268,30 +321,42 @@ impl<O: Order> SkipList<O> {
 /// Goes along the level of `from` as far as `is_before` holds. Returns the slot of the last entry for which it
 /// does, and where that points. A node already known to lie `beyond` is not compared again.
 #[inline]
-fn walk<'a>(
+fn walk_on<'a>(
     from: Slot<'a>,
     beyond: Option<Edge<'a>>,
     is_before: &impl Fn(Edge<'a>) -> bool,
 ) -> (Slot<'a>, Edge<'a>) {
+    walk(from, beyond, usize::MAX, is_before).expect("nobody goes that far")
+}
+
+/// The same, unless it takes more than `steps_max` steps.
+#[inline]
+fn walk<'a>(
+    from: Slot<'a>,
+    beyond: Option<Edge<'a>>,
+    steps_max: usize,
+    is_before: &impl Fn(Edge<'a>) -> bool,
+) -> Option<(Slot<'a>, Edge<'a>)> {
     let mut slot = from;
-    loop {
+    for _ in 0..steps_max {
         let next = slot.load();
-        let Some(target) = next.target() else { return (slot, next) };
+        let Some(target) = next.target() else { return Some((slot, next)) };
         if beyond.is_some_and(|beyond| beyond.same_target(next)) || !is_before(next) {
-            return (slot, next);
+            return Some((slot, next));
         }
         slot = target;
     }
+    None
 }
 
-/// The height of the tower of the `ordinal`-th insert: each level has about half of the nodes of the one below.
-/// A search pays for the nodes it steps onto, each a cache miss, and hardly for comparing codes; halving takes
-/// a third fewer such steps than quartering, for half a link more in each node. The ordinal is scrambled (the
-/// finalizer of SplitMix64), so that no order of keys lines up with it.
+/// The height of the tower of the `ordinal`-th insert: each level has about a quarter of the nodes of the one below.
+/// A search pays for the nodes it steps onto, each a cache miss. Most begin right before their goal, and then towers of one
+/// level take the fewest steps, and least memory. The ordinal is scrambled (the finalizer of SplitMix64), so that no order
+/// of keys lines up with it.
 fn tower_height(ordinal: u64) -> usize {
     let mut bits = ordinal.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
-    (1 + bits.trailing_zeros() as usize).min(HEIGHT_MAX)
+    (1 + bits.trailing_zeros() as usize / 2).min(HEIGHT_MAX)
 }

@@ -27,9 +27,9 @@ use super::shadow::Link;
 use crate::base::prefetch::prefetch;
 use crate::base::sync::{Ordering, interleave};
 
-/// The tallest tower. With half of each level's nodes on the next, searches stay logarithmic up to 2^20 entries,
-/// and beyond that grow only by a scan of the top level, which has one node in a million.
-pub(super) const HEIGHT_MAX: usize = 20;
+/// The tallest tower. With a quarter of each level's nodes on the next, searches stay logarithmic up to 2^22 entries,
+/// and beyond that grow only by a scan of the top level, which has one node in four million.
+pub(super) const HEIGHT_MAX: usize = 12;
 
 /// Words of the head, which is the first node in the arena.
 const HEAD_WORDS: usize = HEIGHT_MAX + 1;

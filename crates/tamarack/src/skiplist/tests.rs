@@ -101,6 +101,30 @@ fn ascending_descending_and_mixed_runs_stay_sorted() {
     }
 }
 
+/// Keys of which most have codes that lie together, behind those of a few buckets: searches from there are given up, in one tier after the other.
+#[test]
+fn codes_that_crowd_are_searched_from_higher_up() {
+    let count = if cfg!(miri) { 60_u64 } else { 4_000 };
+    let list = list(4, SkipList::<Bytes>::entry_bytes_max(8, 0) * count as usize * 8);
+    let apart = count / 10;
+    let key = |number: u64| {
+        let step = if number < apart { number << 49 } else { (apart << 49) + (number << 30) };
+        ((1 << 62) + step).to_be_bytes()
+    };
+    let mut numbers: Vec<u64> = (0..count).collect();
+    numbers.sort_by_key(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for number in &numbers {
+        list.insert([&key(*number), &[]], &number.to_le_bytes());
+    }
+    assert_eq!(keys(&list), (0..count).map(|number| key(number).to_vec()).collect::<Vec<_>>());
+    for number in numbers {
+        let found = list.seek_ge(&key(number)).expect("it was inserted");
+        assert_eq!(pair(found), (key(number).to_vec(), number.to_le_bytes().to_vec()));
+    }
+    let given_up = list.fingers.given_up();
+    assert!(cfg!(miri) || given_up[..3].iter().all(|buckets| *buckets > 0), "{given_up:?}");
+}
+
 #[test]
 fn concurrent_inserts_lose_nothing_and_stay_sorted() {
     let threads = 8;
@@ -184,12 +208,12 @@ fn an_overfull_list_is_our_mistake() {
 }
 
 #[test]
-fn half_of_each_level_reaches_the_next() {
+fn a_quarter_of_each_level_reaches_the_next() {
     let total = if cfg!(miri) { 1 << 13 } else { 1 << 20 };
     let mut expected = total;
-    for height in 2..=7 {
+    for height in 2..=5 {
         let reach = (0..total).filter(|&ordinal| tower_height(ordinal) >= height).count() as u64;
-        expected /= 2;
+        expected /= 4;
         assert!(reach > expected * 8 / 10 && reach < expected * 12 / 10, "{reach} of {expected} at {height}");
     }
     assert!((0..total).all(|ordinal| (1..=HEIGHT_MAX).contains(&tower_height(ordinal))));

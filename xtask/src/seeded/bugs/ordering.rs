@@ -199,8 +199,8 @@ pub const BUGS: &[Bug] = &[
         what: "A finger is set to a node without release.",
         edits: &[Edit {
             file: "skiplist/fingers.rs",
-            find: "bucket.word.fetch_max(node.word(), Ordering::Release)",
-            put: "bucket.word.fetch_max(node.word(), if BUG { Ordering::Relaxed } else { Ordering::Release })",
+            find: ".fetch_max(node.word(), Ordering::Release)",
+            put: ".fetch_max(node.word(), if BUG { Ordering::Relaxed } else { Ordering::Release })",
         }],
         caught_by: ("loom", "loom_a_finger_leads_to_what_is_behind_it"),
     },
@@ -209,8 +209,8 @@ pub const BUGS: &[Bug] = &[
         what: "A search begins at a finger without acquire.",
         edits: &[Edit {
             file: "skiplist/fingers.rs",
-            find: ".word.load(Ordering::Acquire)",
-            put: ".word.load(if BUG { Ordering::Relaxed } else { Ordering::Acquire })",
+            find: "[bucket].load(Ordering::Acquire)",
+            put: "[bucket].load(if BUG { Ordering::Relaxed } else { Ordering::Acquire })",
         }],
         caught_by: ("loom", "loom_a_finger_leads_to_what_is_behind_it"),
     },
