@@ -31,6 +31,7 @@ mod shuttle_tests;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::env::LARGE_PAGE_BYTES;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
 use crate::vlog::segment::{Blocks, CALLED_BYTES_MIN, Segment};
@@ -78,6 +79,10 @@ const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 /// Blocks are filled for batches of at most so many bytes, while a sync comes after as many: filling takes the device about as long as
 /// each sync then needs less.
 const FILLED_BYTES_MAX: u64 = 16 * 1024;
+
+/// Blocks are joined while at least so much is written between syncs, the engine's own among them: what a sync writes because
+/// one byte of a large page has changed is little beside it.
+const JOINED_BYTES_MIN: u64 = 16 * LARGE_PAGE_BYTES;
 
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
 #[derive(Debug)]
@@ -438,6 +443,9 @@ impl State {
             }
             return Some(next_segment());
         }
+        if segment.is_joined(self.tail.offset) && self.blocks(need.log_bytes) != Blocks::Joined {
+            return Some(next_segment());
+        }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
         if end > open {
             return Some(Obstacle::Space {
@@ -479,8 +487,11 @@ impl State {
     /// What becomes of the blocks that are reserved for a batch of `bytes` and those after it.
     fn blocks(&self, bytes: u64) -> Blocks {
         let since = self.log_bytes - self.synced_at;
-        let small = bytes.max(since).max(self.sync_distance) <= FILLED_BYTES_MAX;
-        if small { Blocks::Filled } else { Blocks::Noted }
+        match bytes.max(since).max(self.sync_distance) {
+            ..=FILLED_BYTES_MAX => Blocks::Filled,
+            JOINED_BYTES_MIN.. => Blocks::Joined,
+            _ => Blocks::Noted,
+        }
     }
 
     fn next_grant(&self) -> Grant {

@@ -40,14 +40,20 @@ enum State {
 }
 
 impl Spare {
-    /// The spare, if it is segment `id` and holds `bytes`. Waits for one that is being made.
-    pub fn take(&self, id: SegmentId, bytes: u64) -> Option<PreparedSegment> {
+    /// The spare, if it is segment `id` and holds `bytes`, and its blocks will do for `blocks`. Waits for one that is being made.
+    pub fn take(&self, id: SegmentId, bytes: u64, blocks: Blocks) -> Option<PreparedSegment> {
         let mut state = self.state.lock();
         while matches!(*state, State::Preparing) {
             self.changed.wait(&mut state);
         }
         match std::mem::take(&mut *state) {
-            State::Ready(ready, spare) if ready == id && spare.capacity() >= bytes => Some(spare),
+            State::Ready(ready, spare)
+                if ready == id
+                    && spare.capacity() >= bytes
+                    && (spare.blocks() != Blocks::Joined || blocks == Blocks::Joined) =>
+            {
+                Some(spare)
+            }
             other => {
                 *state = other;
                 None

@@ -101,12 +101,12 @@ impl Cube {
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let prepared = match self.spare.take(turn.id, room) {
+        let prepared = match self.spare.take(turn.id, room, turn.blocks) {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max.max(room);
                 // Blocks that are filled here keep everybody waiting.
-                let large = turn.full.is_some() && turn.blocks == Blocks::Noted;
+                let large = turn.full.is_some() && turn.blocks != Blocks::Filled;
                 let step = if large { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
                 self.spare.discard(&*self.env.fs)?;
                 let reserve = self.wait_for_room(&path, step.min(capacity), room, turn.claim)?;

@@ -191,6 +191,9 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     fn map(&self, len: u64) -> io::Result<Arc<dyn Mapping>>;
 }
 
+/// Bytes of a large page, which begins at a multiple of them.
+pub const LARGE_PAGE_BYTES: u64 = 2 << 20;
+
 /// A file's bytes mapped for shared writing: what is written is in the kernel's hands at once, and survives the
 /// death of the process, but not of the machine before [`File::sync_data`].
 #[expect(unsafe_code, reason = "a shared mapping is memory that the kernel, too, reads and cuts")]
@@ -202,6 +205,11 @@ pub trait Mapping: Send + Sync + fmt::Debug {
     /// faults that the writer would take one by one are taken here, many at a time. Changes no byte. Where the
     /// system has no such call this does nothing, and the writer takes the faults.
     fn prefault(&self, offset: u64, len: u64) -> io::Result<()>;
+
+    /// Lets whole pieces of [`LARGE_PAGE_BYTES`] inside `offset..offset + len`, of which nothing is in memory yet, become one page each
+    /// where the system has such: that is one fault instead of hundreds, but once one byte of such a page has changed, a sync writes
+    /// all of it. Changes no byte.
+    fn join_pages(&self, offset: u64, len: u64) -> io::Result<()>;
 
     /// Copies `bytes` to `offset`.
     ///

@@ -233,6 +233,10 @@ impl Mapping for MappedBytes {
     fn prefault(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }
+
+    fn join_pages(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {
         let start = offset as usize;
         self.bytes.lock()[start..start + bytes.len()].copy_from_slice(bytes);

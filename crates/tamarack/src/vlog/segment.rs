@@ -8,7 +8,8 @@
 //!
 //! Reserved space reads as zeros because the file system knows that nothing was written there; so a sync of the first bytes that are
 //! written to a block has to write that knowledge, too. Where each small write is synced, zeros are written to
-//! the blocks before they are opened to writers.
+//! the blocks before they are opened to writers. Where hardly anything is synced, the kernel may keep their pages in large ones
+//! instead, which take one fault for hundreds; a sync would write all of such a page for each record.
 //!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
 //! it; zeros before it is `allocated`, and never after. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
@@ -29,7 +30,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, Mapping, PAGE_BYTES};
+use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Mapping, PAGE_BYTES};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
@@ -65,6 +66,8 @@ pub struct Segment {
     mapping: Option<Arc<dyn Mapping>>,
     capacity: u64,
     allocated: AtomicU64,
+    /// The end of the blocks that were joined.
+    joined: AtomicU64,
     /// What its file took before anything was reserved.
     blank_bytes: u64,
 }
@@ -80,9 +83,11 @@ pub struct SegmentSize {
     pub blocks: Blocks,
 }
 
-/// What becomes of blocks that are reserved.
+/// What becomes of blocks that are reserved: the more is written between syncs, the more of them are seen to at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocks {
+    /// The file system notes that they read as zeros, and the kernel may keep many of them in one page.
+    Joined,
     /// The file system notes that they read as zeros.
     Noted,
     /// Zeros are written to them, page by page: as part of a larger piece the kernel would write them to the device with all of that.
@@ -90,11 +95,18 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// Does that with `offset..offset + len` of `file`, which is reserved.
-    fn ready(self, file: &dyn File, offset: u64, len: u64) {
+    /// Does that with `offset..offset + len` of `file`, which is reserved and that nobody has touched.
+    fn ready(self, file: &dyn File, mapping: &dyn Mapping, offset: u64, len: u64) {
         const ZEROS: &[u8] = &[0; PAGE_BYTES as usize];
-        if self == Self::Noted || !file.is_rewritten_in_place().unwrap_or(false) {
-            return;
+        match self {
+            // Advice: pages are small without it.
+            Self::Joined => {
+                let end = (offset + len).min(joined_max(mapping.len()));
+                return drop(mapping.join_pages(offset, end.saturating_sub(offset)));
+            }
+            Self::Noted => return,
+            Self::Filled if !file.is_rewritten_in_place().unwrap_or(false) => return,
+            Self::Filled => {}
         }
         let mut at = offset;
         while at < offset + len {
@@ -106,6 +118,12 @@ impl Blocks {
             at += page;
         }
     }
+}
+
+/// How far the pages of a segment of `capacity` may be large: its footer comes when the last of them have been synced, and would have them
+/// written again.
+fn joined_max(capacity: u64) -> u64 {
+    capacity.saturating_sub(LARGE_PAGE_BYTES)
 }
 
 /// The file of a segment that has not begun: its space is reserved and it is mapped, but it has no header yet.
@@ -168,7 +186,7 @@ impl PreparedSegment {
         drop(file.advise(Access::Random));
         match file.allocate(0, first).and_then(|()| file.map(size.capacity)) {
             Ok(mapping) => {
-                size.blocks.ready(file, 0, first);
+                size.blocks.ready(file, &*mapping, 0, first);
                 Ok(Some(mapping))
             }
             Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
@@ -182,6 +200,11 @@ impl PreparedSegment {
     /// Bytes the segment can hold.
     pub fn capacity(&self) -> u64 {
         self.size.capacity
+    }
+
+    /// What was done with its blocks.
+    pub fn blocks(&self) -> Blocks {
+        self.size.blocks
     }
 
     /// Bytes of it that are reserved.
@@ -204,7 +227,9 @@ impl PreparedSegment {
         let io = |operation| move |error| Error::io(operation, &self.path, error);
         match self.size.blocks {
             Blocks::Filled => self.file.write_behind(0, self.reserved()).map_err(io("write blocks of")),
-            Blocks::Noted => mapping.prefault(0, len.min(self.reserved())).map_err(io("fault in pages of")),
+            Blocks::Joined | Blocks::Noted => {
+                mapping.prefault(0, len.min(self.reserved())).map_err(io("fault in pages of"))
+            }
         }
     }
 
@@ -222,6 +247,7 @@ impl PreparedSegment {
             mapping,
             capacity: size.capacity,
             allocated: AtomicU64::new(allocated),
+            joined: AtomicU64::new(if size.blocks == Blocks::Joined { allocated } else { 0 }),
             blank_bytes,
         };
         segment.write(0, &header.encode())?;
@@ -263,6 +289,12 @@ impl Segment {
         self.allocated.load(Ordering::Acquire)
     }
 
+    /// Whether what stands at `offset` may be in one page with much else.
+    pub fn is_joined(&self, offset: u64) -> bool {
+        let joined = self.joined.load(Ordering::Relaxed).min(joined_max(self.capacity));
+        self.is_mapped() && offset < joined / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES
+    }
+
     /// Bytes of disk that it takes.
     pub fn disk_bytes(&self) -> u64 {
         self.allocated().max(self.blank_bytes)
@@ -283,13 +315,18 @@ impl Segment {
     pub fn reserve(&self, bytes: u64, blocks: Blocks) -> Result<()> {
         let have = self.allocated();
         debug_assert!(have + bytes <= self.capacity);
-        if self.mapping.is_some() && bytes > 0 {
+        if let Some(mapping) = &self.mapping
+            && bytes > 0
+        {
             self.shared
                 .file
                 .allocate(have, bytes)
                 .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
             // Nobody writes there before it is allocated.
-            blocks.ready(&*self.shared.file, have, bytes);
+            blocks.ready(&*self.shared.file, &**mapping, have, bytes);
+            if blocks == Blocks::Joined {
+                self.joined.store(have + bytes, Ordering::Relaxed);
+            }
         }
         self.allocated.store(have + bytes, Ordering::Release);
         Ok(())

@@ -70,3 +70,45 @@ fn blocks_that_cannot_be_filled_are_used_as_they_are() {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)), "{number}");
     }
 }
+
+/// Files of the log.
+fn segments(directory: &std::path::Path) -> usize {
+    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".vlog")).count()
+}
+
+/// A sync writes all of a large page in which one byte has changed.
+#[test]
+fn the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs() {
+    const LARGE_VALUE: usize = 1 << 20;
+    let options = || Options { segment_bytes_max: 64 << 20, ..Options::default() };
+    let directory = fast_directory();
+    let db = Db::open(directory.path(), options()).unwrap();
+    let synced = WriteOptions::synced();
+    let mut expected = Vec::new();
+    let mut put = |number: u32, len: usize, options: &WriteOptions| {
+        let value = vec![number as u8 | 1; len];
+        db.put_with(&key(number), &value, options).unwrap();
+        expected.push(value);
+        segments(directory.path())
+    };
+    for number in 0..3 {
+        assert_eq!(put(number, LARGE_VALUE, &WriteOptions::default()), 1);
+    }
+    assert_eq!(put(3, 1000, &synced), 1, "nobody knew of a sync when this was written");
+    for number in 4..100 {
+        assert_eq!(put(number, 1000, &synced), 2);
+    }
+    // As much as allows large pages again.
+    for number in 100..150 {
+        put(number, LARGE_VALUE, &WriteOptions::default());
+    }
+    let all = put(150, 1000, &synced);
+    assert_eq!(put(151, 1000, &synced), all, "the last two syncs were far apart");
+    assert_eq!(put(152, 1000, &synced), all + 1);
+    db.close().unwrap();
+    let db = Db::open(directory.path(), options()).unwrap();
+    for (number, value) in (0..).zip(expected) {
+        assert!(db.get(&key(number)).unwrap() == Some(value), "{number}");
+    }
+}

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::slice;
 
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::or_unsupported;
-use crate::env::Mapping;
+use crate::env::{LARGE_PAGE_BYTES, Mapping};
 
 /// A shared, writable mapping; unmapped when dropped.
 pub struct PosixMapping {
@@ -44,6 +45,25 @@ impl PosixMapping {
         Ok(Self { base, len })
     }
 
+    /// Gives advice on `range`, if there is anything in it. Kernels that do not know the advice, as those before 5.14 or without large
+    /// pages, do without.
+    ///
+    /// # Safety
+    /// The range must end inside the mapping, and the advice change no byte.
+    unsafe fn advise(&self, range: Range<u64>, advice: Advice) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let bytes = (range.end - range.start) as usize;
+        // SAFETY: the range lies inside the mapping, by the caller's promise.
+        let address = unsafe { self.address(range.start, bytes) };
+        // SAFETY: the same.
+        match unsafe { madvise(address.as_ptr().cast::<c_void>(), bytes, advice) } {
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// The address of `offset`, when `len` bytes from there are inside the mapping.
     ///
     /// # Safety
@@ -68,18 +88,18 @@ impl Mapping for PosixMapping {
         let page = rustix::param::page_size() as u64;
         let start = offset / page * page;
         let end = (offset + len).min(self.len as u64);
-        if start >= end {
-            return Ok(());
-        }
-        let bytes = (end - start) as usize;
-        // SAFETY: the range begins inside the mapping, because `start` lies before its end.
-        let address = unsafe { self.address(start, bytes) };
-        // SAFETY: this advice changes no byte of the range, which lies in the mapping.
-        match unsafe { madvise(address.as_ptr().cast::<c_void>(), bytes, Advice::LinuxPopulateWrite) } {
-            // Kernels before 5.14 do not know the advice.
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+        // SAFETY: this changes no byte, and the range ends where the mapping does at the latest.
+        unsafe { self.advise(start..end, Advice::LinuxPopulateWrite) }
+    }
+
+    fn join_pages(&self, offset: u64, len: u64) -> io::Result<()> {
+        let end = (offset + len).min(self.len as u64);
+        let whole = offset.next_multiple_of(LARGE_PAGE_BYTES)..end / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+        // Else the kernel reads ahead of a fault, in large pages wherever that is.
+        // SAFETY: as above.
+        unsafe { self.advise(whole.clone(), Advice::Random) }?;
+        // SAFETY: as above.
+        unsafe { self.advise(whole, Advice::LinuxHugepage) }
     }
 
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {

@@ -9,7 +9,9 @@ use tempfile::TempDir;
 use super::direct::DirectFile;
 use super::page_cache::cached_pages;
 use super::*;
-use crate::env::{Access, Fs, LockMode, PAGE_BYTES, put_in_place, read_exact_at, read_file, write_aside};
+use crate::env::{
+    Access, Fs, LARGE_PAGE_BYTES, LockMode, PAGE_BYTES, put_in_place, read_exact_at, read_file, write_aside,
+};
 
 fn world() -> (TempDir, Env) {
     (TempDir::new().expect("a temporary directory"), posix_env())
@@ -314,6 +316,37 @@ fn mapped_writes_are_seen_by_reads_and_outlive_the_mapping() -> io::Result<()> {
     assert_eq!(&buf, b"across TWO pages");
     assert_eq!(kind(env.fs.open_read(&dir.path().join("file"))?.map(4096)), Some(io::ErrorKind::Unsupported));
     assert_eq!(kind(file.map(0)), Some(io::ErrorKind::InvalidInput));
+    Ok(())
+}
+
+/// Wherever the range begins and ends, and whether the system has large pages or not.
+#[test]
+#[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+fn joined_pages_hold_what_is_written() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    let len = 4 * LARGE_PAGE_BYTES;
+    file.set_len(len)?;
+    let mapping = file.map(len)?;
+    for (offset, bytes) in
+        [(0, 1), (5, LARGE_PAGE_BYTES), (1 << 20, 2 * LARGE_PAGE_BYTES), (len - 5, 100), (0, 0)]
+    {
+        mapping.join_pages(offset, bytes)?;
+        mapping.prefault(offset, bytes)?;
+    }
+    let places = [0, LARGE_PAGE_BYTES - 2, 2 * LARGE_PAGE_BYTES - 1, len - 4];
+    for place in places {
+        // SAFETY: in bounds of mapping and file, and no other thread knows either.
+        unsafe { mapping.write(place, b"here") };
+    }
+    drop(mapping);
+    file.sync_data()?;
+    drop_from_cache(&dir.path().join("file"));
+    for place in places {
+        let mut found = [0; 4];
+        read_exact_at(&*file, &mut found, place)?;
+        assert_eq!(&found, b"here");
+    }
     Ok(())
 }
 

@@ -200,6 +200,10 @@ impl Mapping for SimMapping {
         Ok(())
     }
 
+    fn join_pages(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {
         let mut state = self.handle.begin("write_mapped", &[offset], bytes);
         let node = self.handle.node;
