@@ -507,8 +507,9 @@ impl State {
 
     fn assign(&mut self, need: &Need) -> Grant {
         let mut grant = self.next_grant();
-        // Large records take no page faults; small ones among them take their own.
-        if need.log_bytes < CALLED_BYTES_MIN as u64 * need.operations {
+        // Large records take no page faults where pages are small; small ones among them take their own.
+        if need.log_bytes < CALLED_BYTES_MIN as u64 * need.operations || grant.segment.is_joined(grant.offset)
+        {
             grant.prefault = self.prefault(&grant.segment);
         }
         self.last_ticket += 1;
