@@ -41,7 +41,7 @@ use report::Report;
 use scenarios::{Scenario, fixed, random};
 
 /// Random scenarios of an ordinary run.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 44;
 /// Distinct states, enumerated exhaustively, that an ordinary run must come to.
 const STATES_MIN: u64 = 300_000;
 

@@ -443,7 +443,11 @@ impl State {
             }
             return Some(next_segment());
         }
-        if segment.is_joined(self.tail.offset) && self.blocks(need.log_bytes) != Blocks::Joined {
+        // Deletions stay where there is room for them, whatever a sync of theirs writes.
+        if segment.is_joined(self.tail.offset)
+            && need.claim == Claim::Data
+            && self.blocks(need.log_bytes) != Blocks::Joined
+        {
             return Some(next_segment());
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };

@@ -28,8 +28,8 @@ pub const BUGS: &[Bug] = &[
         what: "The log goes on in large pages while each small write is synced.",
         edits: &[Edit {
             file: "cube/order.rs",
-            find: "if segment.is_joined(self.tail.offset) &&",
-            put: "if !BUG && segment.is_joined(self.tail.offset) &&",
+            find: "        if segment.is_joined(self.tail.offset)\n            &&",
+            put: "        if !BUG && segment.is_joined(self.tail.offset)\n            &&",
         }],
         caught_by: ("engine", "the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs"),
     },
