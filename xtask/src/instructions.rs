@@ -18,8 +18,8 @@ const OPERATIONS: u64 = 10_000;
 
 /// Instructions for an operation, at most, by the example's functions.
 const LIMITS: [(&str, u64); 10] = [
-    ("put_each", 8_400),
-    ("put_in_batches", 8_700),
+    ("put_each", 6_300),
+    ("put_in_batches", 6_000),
     ("get_from_memtable", 6_000),
     ("get_from_tables", 9_500),
     ("get_pinned_rows", 600),
