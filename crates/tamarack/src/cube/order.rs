@@ -445,6 +445,7 @@ impl State {
         }
         // Deletions stay where there is room for them, whatever a sync of theirs writes.
         if segment.is_joined(self.tail.offset)
+            && self.tail.offset > SEGMENT_HEADER_BYTES
             && need.claim == Claim::Data
             && self.blocks(need.log_bytes) != Blocks::Joined
         {
