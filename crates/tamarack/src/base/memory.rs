@@ -26,6 +26,9 @@ const SCANS: u64 = 4;
 /// and for background jobs.
 const JOBS: u64 = PARTS - MEMTABLES - BLOCKS - ROWS - FILTERS - RELOCATIONS - SCANS;
 
+/// A memtable takes so many times as much for entries as for fingers (`skiplist::fingers`), which are not in its size.
+const MEMTABLE_BYTES_PER_FINGER_BYTE: u64 = 11;
+
 /// A budget is so many times what is read at a time of a table: a scan or a job may walk over some twenty, and ten of them are
 /// to take a fifth of it.
 const TABLE_READS: u64 = 1000;
@@ -81,7 +84,8 @@ impl Memory {
         let lower = |option: &mut usize, bytes: u64| {
             *option = usize::try_from(bytes).map_or(*option, |bytes| bytes.min(*option));
         };
-        lower(&mut options.memtable_bytes, share(MEMTABLES) / options.memtables_max as u64);
+        let memtable = share(MEMTABLES) / options.memtables_max as u64;
+        lower(&mut options.memtable_bytes, memtable - memtable / (MEMTABLE_BYTES_PER_FINGER_BYTE + 1));
         lower(&mut options.block_cache_bytes, share(BLOCKS + ROWS - rows));
         lower(&mut options.row_cache_bytes, share(rows));
         lower(&mut options.relocation_cache_bytes, share(RELOCATIONS));
@@ -177,7 +181,8 @@ mod tests {
     fn total(options: &Options, memory: &Memory) -> u64 {
         let job =
             (memory.batch_bytes + options.table_bytes_max).max(memory.portion_bytes + memory.sorted_bytes);
-        (options.memtables_max * options.memtable_bytes) as u64
+        let memtable = options.memtable_bytes as u64;
+        options.memtables_max as u64 * (memtable + memtable / MEMTABLE_BYTES_PER_FINGER_BYTE)
             + (options.block_cache_bytes + options.row_cache_bytes + options.relocation_cache_bytes) as u64
             + memory.filters.take(0).map_or(0, |taken| taken.from.left.load(Ordering::Relaxed))
             + memory.scans.take(0).map_or(0, |taken| taken.from.left.load(Ordering::Relaxed))

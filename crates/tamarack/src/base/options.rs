@@ -64,8 +64,8 @@ pub struct Options {
     /// kilobytes for each open file, stacks of threads, and the kernel's pages of files, those of mapped segments
     /// included. Default: `None`, what the other options come to, and as much as filters and scans need.
     pub memory_max: Option<u64>,
-    /// Bytes of a memtable, 4 KiB to 8 GiB. A larger one means fewer flushes and compactions, and more memory:
-    /// up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.
+    /// Bytes of a memtable's entries, 4 KiB to 8 GiB; what finds them takes up to an eleventh more. A larger one means fewer flushes and
+    /// compactions, and more memory: up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.
     pub memtable_bytes: usize,
     /// Memtables held at most, the active one included, 2 to 64. Default: 4.
     pub memtables_max: usize,

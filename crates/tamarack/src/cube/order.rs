@@ -6,12 +6,12 @@
 //!    segment and its share of the active memtable. Tickets, sequence numbers and log positions grow together, so
 //!    all three name the same order.
 //! 2. *Fill.* Without any lock the writer copies its records into its range of the mapped segment and, record by
-//!    record after that (I-01), inserts them into the memtable. Writers fill in parallel.
+//!    record after that (I-01), links them into the memtable. Writers fill in parallel.
 //! 3. *Publish.* The writer reports its ticket done; tickets become visible in order (`publish`).
 //! 4. *Sync*, if asked for: `durability` makes the log durable up to the end of the batch, for everyone who asks
 //!    at the same time, and a mark that says so is appended to the log.
 //!
-//! When a batch does not fit — the segment is full, its reserved space is used up, or the memtable is full —
+//! When a batch does not fit — the segment is full or should be left, its reserved space is used up, or the memtable is full —
 //! one writer takes the *turn*: it sets a flag under the lock, leaves the lock, does the slow work (files,
 //! memory, waiting for a flush), and installs the outcome under the lock again. Meanwhile nobody is granted
 //! anything, so what the turn saw stays true; nobody is granted a later place first; and no I/O happens under the
@@ -31,7 +31,6 @@ mod shuttle_tests;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
-use crate::env::LARGE_PAGE_BYTES;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
 use crate::vlog::segment::{Blocks, CALLED_BYTES_MIN, Segment};
@@ -76,20 +75,12 @@ pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 
-/// Blocks are filled for batches of at most so many bytes, while a sync comes after as many: filling takes the device about as long as
-/// each sync then needs less.
-const FILLED_BYTES_MAX: u64 = 16 * 1024;
-
-/// Blocks are joined while at least so much is written between syncs, the engine's own among them: what a sync writes because
-/// one byte of a large page has changed is little beside it.
-const JOINED_BYTES_MIN: u64 = 16 * LARGE_PAGE_BYTES;
-
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
 #[derive(Debug)]
 pub enum Obstacle {
     /// The memtable is full, or the log it stands for is long enough.
     Memtable(MemtableTurn),
-    /// The segment is full, or there is none.
+    /// The segment is full, or its pages are too large, or there is none.
     Segment(SegmentTurn),
     /// The segment's reserved space is used up.
     Space {
@@ -133,6 +124,8 @@ pub struct MemtableTurn {
 pub struct SegmentTurn {
     /// The segment that ends, if there is one.
     pub full: Option<Arc<Segment>>,
+    /// Whether it has room for the batch all the same.
+    pub may_stay: bool,
     /// The end of the log.
     pub tail: LogPosition,
     /// The id of the next segment.
@@ -160,6 +153,8 @@ pub enum Cleared {
     MemtableCopy(Arc<Memtable>, usize),
     /// Here is the next segment; what is reserved of it was taken for this.
     Segment(Arc<Segment>, Claim),
+    /// The segment that has room stays.
+    Stay,
     /// All the space of this segment that is reserved is open to this.
     Space(Arc<Segment>, Claim),
     /// The records are written.
@@ -199,6 +194,8 @@ struct State {
     sync_distance: u64,
     /// The end of the range of the segment that was faulted in ahead.
     prefaulted: u64,
+    /// Whether the segment is not to be left before it is full.
+    stays: bool,
     /// How far data may go in the segment; deletions may go as far as it is reserved.
     open_to_data: u64,
 }
@@ -240,6 +237,7 @@ impl CommitOrder {
             synced_at: 0,
             sync_distance: u64::MAX,
             prefaulted: 0,
+            stays: false,
             open_to_data: 0,
         };
         let memtable_log_max = AtomicU64::new(memtable_log_max);
@@ -443,13 +441,9 @@ impl State {
             }
             return Some(next_segment());
         }
-        // Deletions stay where there is room for them, whatever a sync of theirs writes.
-        if segment.is_joined(self.tail.offset)
-            && self.tail.offset > SEGMENT_HEADER_BYTES
-            && need.claim == Claim::Data
-            && self.blocks(need.log_bytes) != Blocks::Joined
-        {
-            return Some(next_segment());
+        if self.should_leave(segment, need) {
+            let turn = self.segment_turn(need.log_bytes, need.claim);
+            return Some(Obstacle::Segment(SegmentTurn { may_stay: true, ..turn }));
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
         if end > open {
@@ -479,6 +473,7 @@ impl State {
     fn segment_turn(&self, log_bytes: u64, claim: Claim) -> SegmentTurn {
         SegmentTurn {
             full: self.segment.clone(),
+            may_stay: false,
             tail: self.tail,
             id: self.next_segment,
             first_sequence: Sequence(self.last_sequence + 1),
@@ -492,11 +487,14 @@ impl State {
     /// What becomes of the blocks that are reserved for a batch of `bytes` and those after it.
     fn blocks(&self, bytes: u64) -> Blocks {
         let since = self.log_bytes - self.synced_at;
-        match bytes.max(since).max(self.sync_distance) {
-            ..=FILLED_BYTES_MAX => Blocks::Filled,
-            JOINED_BYTES_MIN.. => Blocks::Joined,
-            _ => Blocks::Noted,
-        }
+        Blocks::between_syncs(bytes.max(since).max(self.sync_distance))
+    }
+
+    /// Whether the log should go on in a segment without large pages, although `segment` has room: a sync would write all of such
+    /// a page for `need`. Deletions stay, whatever theirs writes: there may be no room elsewhere.
+    fn should_leave(&self, segment: &Segment, need: &Need) -> bool {
+        let begun = self.tail.offset > SEGMENT_HEADER_BYTES && segment.is_joined(self.tail.offset);
+        begun && !self.stays && need.claim == Claim::Data && self.blocks(need.log_bytes) != Blocks::Joined
     }
 
     fn next_grant(&self) -> Grant {
@@ -578,6 +576,7 @@ impl State {
                 self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };
                 self.next_segment = SegmentId(segment.header().id.0 + 1);
                 self.prefaulted = 0;
+                self.stays = false;
                 self.open_to_data = if claim == Claim::Data { segment.allocated() } else { 0 };
                 self.segment = Some(segment);
             }
@@ -588,6 +587,7 @@ impl State {
                     self.open_to_data = segment.allocated();
                 }
             }
+            Cleared::Stay => self.stays = true,
             Cleared::PlainWrite => {}
         }
     }

@@ -40,17 +40,15 @@ enum State {
 }
 
 impl Spare {
-    /// The spare, if it is segment `id` and holds `bytes`, and its blocks will do for `blocks`. Waits for one that is being made.
-    pub fn take(&self, id: SegmentId, bytes: u64, blocks: Blocks) -> Option<PreparedSegment> {
+    /// The spare, if it is segment `id` and holds `bytes`; not one with large pages unless it `may_be_joined`. Waits for one that is being made.
+    pub fn take(&self, id: SegmentId, bytes: u64, may_be_joined: bool) -> Option<PreparedSegment> {
         let mut state = self.state.lock();
         while matches!(*state, State::Preparing) {
             self.changed.wait(&mut state);
         }
         match std::mem::take(&mut *state) {
             State::Ready(ready, spare)
-                if ready == id
-                    && spare.capacity() >= bytes
-                    && (spare.blocks() != Blocks::Joined || blocks == Blocks::Joined) =>
+                if ready == id && spare.capacity() >= bytes && (may_be_joined || !spare.is_joined()) =>
             {
                 Some(spare)
             }

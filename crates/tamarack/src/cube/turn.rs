@@ -101,7 +101,16 @@ impl Cube {
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let prepared = match self.spare.take(turn.id, room, turn.blocks) {
+        let may_be_joined = turn.blocks == Blocks::Joined;
+        let mut spare = self.spare.take(turn.id, room, may_be_joined);
+        if spare.is_none() && !may_be_joined && self.room_for(&path, room, room, turn.claim).is_err() {
+            if turn.may_stay {
+                return Ok(Cleared::Stay);
+            }
+            // Large pages are better than no segment.
+            spare = self.spare.take(turn.id, room, true);
+        }
+        let prepared = match spare {
             Some(spare) => spare,
             None => {
                 let capacity = self.options.segment_bytes_max.max(room);

@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -194,6 +195,11 @@ pub trait File: Any + Send + Sync + fmt::Debug {
 /// Bytes of a large page, which begins at a multiple of them.
 pub const LARGE_PAGE_BYTES: u64 = 2 << 20;
 
+/// The large pages that lie wholly in `range`.
+pub fn large_pages_in(range: &Range<u64>) -> Range<u64> {
+    range.start.next_multiple_of(LARGE_PAGE_BYTES)..range.end / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES
+}
+
 /// A file's bytes mapped for shared writing: what is written is in the kernel's hands at once, and survives the
 /// death of the process, but not of the machine before [`File::sync_data`].
 #[expect(unsafe_code, reason = "a shared mapping is memory that the kernel, too, reads and cuts")]
@@ -206,10 +212,10 @@ pub trait Mapping: Send + Sync + fmt::Debug {
     /// system has no such call this does nothing, and the writer takes the faults.
     fn prefault(&self, offset: u64, len: u64) -> io::Result<()>;
 
-    /// Lets whole pieces of [`LARGE_PAGE_BYTES`] inside `offset..offset + len`, of which nothing is in memory yet, become one page each
-    /// where the system has such: that is one fault instead of hundreds, but once one byte of such a page has changed, a sync writes
-    /// all of it. Changes no byte.
-    fn join_pages(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Lets [the large pages](large_pages_in) in `offset..offset + len`, of which nothing is in memory yet, be pages of the system: that is
+    /// one fault instead of hundreds, but once one byte of such a page has changed, a sync writes all of it. Returns where pages
+    /// may be large, which is nowhere if the system has none. Changes no byte.
+    fn join_pages(&self, offset: u64, len: u64) -> io::Result<Range<u64>>;
 
     /// Copies `bytes` to `offset`.
     ///

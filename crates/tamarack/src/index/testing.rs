@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
@@ -234,8 +235,8 @@ impl Mapping for MappedBytes {
         Ok(())
     }
 
-    fn join_pages(&self, _offset: u64, _len: u64) -> io::Result<()> {
-        Ok(())
+    fn join_pages(&self, offset: u64, _len: u64) -> io::Result<Range<u64>> {
+        Ok(offset..offset)
     }
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {
         let start = offset as usize;

@@ -1,7 +1,7 @@
 //! Where to begin a search near its goal: a hint that saves the upper levels of most searches.
 //!
-//! Each of the lower levels has a *tier*: the range of codes is cut into equal buckets, about one for every other node of the level in a
-//! full arena, and each bucket remembers, of its nodes on that level, the one with the largest code. A search for a code begins
+//! Each of the lower levels has a *tier*: the range of codes is cut into equal buckets, at most one for every other node of the level in a
+//! full arena of small entries, and each bucket remembers, of its nodes on that level, the one with the largest code. A search for a code begins
 //! at that of its own bucket, if its code is smaller, else at that of the nearest bucket before, where all codes are: so the
 //! node is before the goal whatever else is true, and hardly any other lies between. An insert begins on the highest level of its
 //! tower, and so learns what is before it on all of them.
@@ -46,7 +46,7 @@ struct Tier {
     level: usize,
     /// For each bucket its node, as an edge of the level: such words are in the order of codes. 0 while there is none.
     buckets: Box<[AtomicU64]>,
-    /// Which buckets have a node.
+    /// Which buckets have a node, or were given up.
     occupied: Box<[AtomicU64]>,
     shift: u32,
 }
@@ -76,7 +76,16 @@ impl Fingers {
     #[cold]
     pub(super) fn give_up(&self, level: usize, code: u32) {
         let tier = &self.tiers[level];
-        tier.buckets[tier.bucket(code)].store(GIVEN_UP, Ordering::Relaxed);
+        let bucket = tier.bucket(code);
+        tier.buckets[bucket].store(GIVEN_UP, Ordering::Relaxed);
+        // Also one without a node, in front of which the way is long.
+        tier.occupied[bucket / BITS].fetch_or(1 << (bucket % BITS), Ordering::Relaxed);
+    }
+
+    /// Bytes of memory that they take.
+    #[cfg(all(test, not(shuttle)))]
+    pub(super) fn bytes(&self) -> usize {
+        self.tiers.iter().map(|tier| size_of_val(&*tier.buckets) + size_of_val(&*tier.occupied)).sum()
     }
 
     /// For each tier the number of buckets that were given up.
@@ -98,7 +107,7 @@ impl Fingers {
 
 impl Tier {
     fn new(level: usize, buckets: usize) -> Self {
-        let count = buckets.max(2).next_power_of_two();
+        let count = 1 << buckets.max(2).ilog2();
         Self {
             level,
             buckets: zeros(count),

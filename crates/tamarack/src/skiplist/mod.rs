@@ -38,7 +38,7 @@ use self::node::{Edge, HEIGHT_MAX, Nodes, Slot, node_words};
 use self::tails::Tails;
 use crate::base::sync::{AtomicU64, AtomicUsize, Ordering};
 
-/// A finger that is more steps away from its goal than this is not near.
+/// A finger that is so many steps away from its goal, or more, is not near.
 const NEAR_STEPS_MAX: usize = 16;
 
 /// A total order of keys, with an integer summary of it.
@@ -329,7 +329,7 @@ fn walk_on<'a>(
     walk(from, beyond, usize::MAX, is_before).expect("nobody goes that far")
 }
 
-/// The same, unless it takes more than `steps_max` steps.
+/// The same, unless it takes `steps_max` steps or more.
 #[inline]
 fn walk<'a>(
     from: Slot<'a>,

@@ -125,6 +125,23 @@ fn codes_that_crowd_are_searched_from_higher_up() {
     assert!(cfg!(miri) || given_up[..3].iter().all(|buckets| *buckets > 0), "{given_up:?}");
 }
 
+/// As behind a key that is written again and again: what lies between it and the next key has no node of its own.
+#[test]
+fn a_bucket_without_a_node_is_given_up_and_those_behind_it_know() {
+    let count = if cfg!(miri) { 60_u64 } else { 4_000 };
+    let list = list(1, SkipList::<Bytes>::entry_bytes_max(9, 0) * count as usize * 2);
+    // The newest is before all others.
+    for number in (0..count).rev() {
+        list.insert([&[100], &number.to_be_bytes()], &[]);
+    }
+    list.insert([&[200], &[]], &[]);
+    for byte in 101..200 {
+        assert_eq!(list.seek_ge(&[byte]).map(Node::key), Some(&[200][..]));
+    }
+    let given_up = list.fingers.given_up();
+    assert!(cfg!(miri) || given_up[..3] == [1, 1, 1], "{given_up:?}");
+}
+
 #[test]
 fn concurrent_inserts_lose_nothing_and_stay_sorted() {
     let threads = 8;
@@ -204,6 +221,14 @@ fn an_overfull_list_is_our_mistake() {
     let list = list(4, 64);
     for key in 0_u8..10 {
         list.insert([&[key], &[]], &[0; 16]);
+    }
+}
+
+#[test]
+fn fingers_take_an_eleventh_of_what_entries_may() {
+    for bytes in [4 << 10, 100_000, 1 << 20, 3 << 20] {
+        let fingers = Fingers::new(bytes / WORD_BYTES).bytes();
+        assert!(fingers <= bytes / 11 + 200, "{fingers} for {bytes}");
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The active segment is a file whose space is reserved ahead (in steps that double, so that a small database
 //! stays small) and which is mapped for shared writing. A record is copied straight into the mapping: no system
-//! call, and nothing is lost when the process is killed, because the pages belong to the kernel. Large records go to the same
-//! pages by a call, which spares a page fault for each page. Where space cannot be reserved or files cannot be mapped, the same
+//! call, and nothing is lost when the process is killed, because the pages belong to the kernel. Where pages are small, large records go
+//! to them by a call, which spares a page fault for each. Where space cannot be reserved or files cannot be mapped, the same
 //! bytes go through plain writes.
 //!
 //! Reserved space reads as zeros because the file system knows that nothing was written there; so a sync of the first bytes that are
@@ -18,6 +18,7 @@
 #![expect(unsafe_code, reason = "records are copied into memory shared with the kernel")]
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::format::{
@@ -30,7 +31,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Mapping, PAGE_BYTES};
+use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Mapping, PAGE_BYTES, large_pages_in};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
@@ -66,8 +67,7 @@ pub struct Segment {
     mapping: Option<Arc<dyn Mapping>>,
     capacity: u64,
     allocated: AtomicU64,
-    /// The end of the blocks that were joined.
-    joined: AtomicU64,
+    joined: Joined,
     /// What its file took before anything was reserved.
     blank_bytes: u64,
 }
@@ -94,36 +94,82 @@ pub enum Blocks {
     Filled,
 }
 
+/// Blocks are filled where at most so many bytes are written between syncs: filling takes the device about as long as each sync then needs
+/// less.
+const FILLED_BYTES_MAX: u64 = 16 * 1024;
+
+/// They are joined where it is at least so many, with the engine's own syncs: what one writes because one byte of a large page has
+/// changed is little beside it.
+const JOINED_BYTES_MIN: u64 = 16 * LARGE_PAGE_BYTES;
+
 impl Blocks {
-    /// Does that with `offset..offset + len` of `file`, which is reserved and that nobody has touched.
-    fn ready(self, file: &dyn File, mapping: &dyn Mapping, offset: u64, len: u64) {
-        const ZEROS: &[u8] = &[0; PAGE_BYTES as usize];
-        match self {
-            // Advice: pages are small without it.
-            Self::Joined => {
-                let end = (offset + len).min(joined_max(mapping.len()));
-                return drop(mapping.join_pages(offset, end.saturating_sub(offset)));
-            }
-            Self::Noted => return,
-            Self::Filled if !file.is_rewritten_in_place().unwrap_or(false) => return,
-            Self::Filled => {}
+    /// What should become of them where so many bytes are written between syncs.
+    pub fn between_syncs(bytes: u64) -> Self {
+        match bytes {
+            ..=FILLED_BYTES_MAX => Self::Filled,
+            JOINED_BYTES_MIN.. => Self::Joined,
+            _ => Self::Noted,
         }
-        let mut at = offset;
-        while at < offset + len {
-            let page = (PAGE_BYTES - at % PAGE_BYTES).min(offset + len - at);
-            // They read as zeros in any case. A device that fails is found out by the next sync.
-            if file.write_at(&ZEROS[..page as usize], at).is_err() {
-                return;
+    }
+
+    /// Does that with `offset..offset + len` of `file`, which is reserved and that nobody has touched. Returns where pages may be large.
+    fn ready(self, file: &dyn File, mapping: &dyn Mapping, offset: u64, len: u64) -> Range<u64> {
+        let none = offset..offset;
+        match self {
+            Self::Joined => {
+                // The footer comes when the last pages have been synced, and would have a large one written again.
+                let end = (offset + len).min(mapping.len().saturating_sub(LARGE_PAGE_BYTES));
+                // Advice: pages are small without it.
+                mapping.join_pages(offset, end.saturating_sub(offset)).unwrap_or(none)
             }
-            at += page;
+            Self::Noted => none,
+            Self::Filled => {
+                fill(file, offset..offset + len);
+                none
+            }
         }
     }
 }
 
-/// How far the pages of a segment of `capacity` may be large: its footer comes when the last of them have been synced, and would have them
-/// written again.
-fn joined_max(capacity: u64) -> u64 {
-    capacity.saturating_sub(LARGE_PAGE_BYTES)
+/// Writes zeros to `range`, which reads as zeros, where what is written later goes to the same blocks.
+fn fill(file: &dyn File, range: Range<u64>) {
+    const ZEROS: &[u8] = &[0; PAGE_BYTES as usize];
+    if !file.is_rewritten_in_place().unwrap_or(false) {
+        return;
+    }
+    let mut at = range.start;
+    while at < range.end {
+        let page = (PAGE_BYTES - at % PAGE_BYTES).min(range.end - at);
+        // A device that fails is found out by the next sync.
+        if file.write_at(&ZEROS[..page as usize], at).is_err() {
+            return;
+        }
+        at += page;
+    }
+}
+
+/// Where the pages of a segment may be large: from the first that may to the last, for there are few others between. It grows while one
+/// caller reserves space; nothing that is read depends on it.
+#[derive(Debug, Default)]
+struct Joined {
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+impl Joined {
+    fn add(&self, pages: &Range<u64>) {
+        if pages.is_empty() {
+            return;
+        }
+        if self.end.load(Ordering::Relaxed) == 0 {
+            self.start.store(pages.start, Ordering::Relaxed);
+        }
+        self.end.store(pages.end, Ordering::Relaxed);
+    }
+
+    fn has(&self, offset: u64) -> bool {
+        (self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed)).contains(&offset)
+    }
 }
 
 /// The file of a segment that has not begun: its space is reserved and it is mapped, but it has no header yet.
@@ -134,6 +180,8 @@ pub struct PreparedSegment {
     file: Arc<dyn File>,
     mapping: Option<Arc<dyn Mapping>>,
     size: SegmentSize,
+    /// Where its pages may be large.
+    joined: Range<u64>,
     /// What the file took before.
     blank_bytes: u64,
 }
@@ -163,7 +211,11 @@ impl PreparedSegment {
     ) -> Result<Self> {
         debug_assert!(size.capacity >= SEGMENT_HEADER_BYTES && size.capacity >= blank_bytes);
         match Self::map(&*file, &path, size, mode) {
-            Ok(mapping) => Ok(Self { path, file, mapping, size, blank_bytes }),
+            Ok(mapping) => {
+                let first = size.reserve.min(size.capacity);
+                let joined = mapping.as_ref().map(|mapping| size.blocks.ready(&*file, &**mapping, 0, first));
+                Ok(Self { path, file, mapping, size, joined: joined.unwrap_or_default(), blank_bytes })
+            }
             Err(error) => {
                 // The first error is the one to report; a file without a header is swept up at the next open.
                 drop(fs.remove_file(&path));
@@ -185,10 +237,7 @@ impl PreparedSegment {
         // Advice: without it the kernel reads ahead, which is slower and as right.
         drop(file.advise(Access::Random));
         match file.allocate(0, first).and_then(|()| file.map(size.capacity)) {
-            Ok(mapping) => {
-                size.blocks.ready(file, &*mapping, 0, first);
-                Ok(Some(mapping))
-            }
+            Ok(mapping) => Ok(Some(mapping)),
             Err(error) if error.kind() == io::ErrorKind::Unsupported && mode == LogMode::Auto => {
                 file.set_len(0).map_err(|error| Error::io("truncate", path, error))?;
                 Ok(None)
@@ -202,9 +251,9 @@ impl PreparedSegment {
         self.size.capacity
     }
 
-    /// What was done with its blocks.
-    pub fn blocks(&self) -> Blocks {
-        self.size.blocks
+    /// Whether it has large pages.
+    pub fn is_joined(&self) -> bool {
+        !self.joined.is_empty()
     }
 
     /// Bytes of it that are reserved.
@@ -239,15 +288,16 @@ impl PreparedSegment {
     /// `Io`, `NoSpace` from a plain write; the file stays behind without a header.
     pub fn begin(self, header: SegmentHeader) -> Result<Segment> {
         let allocated = self.reserved();
-        let Self { path, file, mapping, size, blank_bytes } = self;
-        let name_durable = AtomicBool::new(false);
+        let Self { path, file, mapping, size, joined: pages, blank_bytes } = self;
+        let (name_durable, joined) = (AtomicBool::new(false), Joined::default());
+        joined.add(&pages);
         let segment = Segment {
             shared: Arc::new(SegmentFile { header, path, file, name_durable }),
             seed: header.seed(),
             mapping,
             capacity: size.capacity,
             allocated: AtomicU64::new(allocated),
-            joined: AtomicU64::new(if size.blocks == Blocks::Joined { allocated } else { 0 }),
+            joined,
             blank_bytes,
         };
         segment.write(0, &header.encode())?;
@@ -291,8 +341,7 @@ impl Segment {
 
     /// Whether what stands at `offset` may be in one page with much else.
     pub fn is_joined(&self, offset: u64) -> bool {
-        let joined = self.joined.load(Ordering::Relaxed).min(joined_max(self.capacity));
-        self.is_mapped() && offset < joined / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES
+        self.joined.has(offset)
     }
 
     /// Bytes of disk that it takes.
@@ -304,7 +353,10 @@ impl Segment {
     pub fn next_step(&self, blocks: Blocks) -> u64 {
         let have = self.allocated();
         let largest = if blocks == Blocks::Filled { FILLED_STEP_MAX } else { RESERVE_STEP_MAX };
-        have.min(largest).min(self.capacity - have)
+        let step = have.min(largest).min(self.capacity - have);
+        // A large page that the end of a step cuts in two is none.
+        let in_large_pages = large_pages_in(&(0..have + step)).end.saturating_sub(have);
+        if blocks == Blocks::Joined && in_large_pages > 0 { in_large_pages } else { step }
     }
 
     /// Reserves `bytes` more. Without a mapping that only allows them to be written: the file system finds the space
@@ -323,10 +375,7 @@ impl Segment {
                 .allocate(have, bytes)
                 .map_err(|error| Error::io("reserve space in", self.shared.path(), error))?;
             // Nobody writes there before it is allocated.
-            blocks.ready(&*self.shared.file, &**mapping, have, bytes);
-            if blocks == Blocks::Joined {
-                self.joined.store(have + bytes, Ordering::Relaxed);
-            }
+            self.joined.add(&blocks.ready(&*self.shared.file, &**mapping, have, bytes));
         }
         self.allocated.store(have + bytes, Ordering::Release);
         Ok(())

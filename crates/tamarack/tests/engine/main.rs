@@ -26,6 +26,7 @@ mod gc_stuck;
 mod headroom;
 mod idle;
 mod invariants;
+mod large_pages;
 mod leveldb_directory;
 mod model;
 mod past_cache;

@@ -18,8 +18,8 @@ pub const BUGS: &[Bug] = &[
         what: "Blocks that were opened to writers before are filled with zeros once more.",
         edits: &[Edit {
             file: "vlog/segment.rs",
-            find: "            blocks.ready(&*self.shared.file, &**mapping, have, bytes);",
-            put: "            let again = if BUG { have } else { 0 };\n            blocks.ready(&*self.shared.file, &**mapping, have - again, bytes + again);",
+            find: "            self.joined.add(&blocks.ready(&*self.shared.file, &**mapping, have, bytes));",
+            put: "            let again = if BUG { have } else { 0 };\n            self.joined.add(&blocks.ready(&*self.shared.file, &**mapping, have - again, bytes + again));",
         }],
         caught_by: ("engine", "zeros_are_written_over_nothing"),
     },
@@ -28,8 +28,8 @@ pub const BUGS: &[Bug] = &[
         what: "The log goes on in large pages while each small write is synced.",
         edits: &[Edit {
             file: "cube/order.rs",
-            find: "        if segment.is_joined(self.tail.offset)\n            &&",
-            put: "        if !BUG && segment.is_joined(self.tail.offset)\n            &&",
+            find: "        if self.should_leave(segment, need) {",
+            put: "        if !BUG && self.should_leave(segment, need) {",
         }],
         caught_by: ("engine", "the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs"),
     },

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::or_unsupported;
-use crate::env::{LARGE_PAGE_BYTES, Mapping};
+use crate::env::{Mapping, large_pages_in};
 
 /// A shared, writable mapping; unmapped when dropped.
 pub struct PosixMapping {
@@ -45,21 +45,22 @@ impl PosixMapping {
         Ok(Self { base, len })
     }
 
-    /// Gives advice on `range`, if there is anything in it. Kernels that do not know the advice, as those before 5.14 or without large
-    /// pages, do without.
+    /// Gives advice on `range`, if there is anything in it. Returns whether the kernel knows that advice, as those before 5.14 or without
+    /// large pages do not.
     ///
     /// # Safety
     /// The range must end inside the mapping, and the advice change no byte.
-    unsafe fn advise(&self, range: Range<u64>, advice: Advice) -> io::Result<()> {
+    unsafe fn advise(&self, range: Range<u64>, advice: Advice) -> io::Result<bool> {
         if range.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let bytes = (range.end - range.start) as usize;
         // SAFETY: the range lies inside the mapping, by the caller's promise.
         let address = unsafe { self.address(range.start, bytes) };
         // SAFETY: the same.
         match unsafe { madvise(address.as_ptr().cast::<c_void>(), bytes, advice) } {
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -89,17 +90,17 @@ impl Mapping for PosixMapping {
         let start = offset / page * page;
         let end = (offset + len).min(self.len as u64);
         // SAFETY: this changes no byte, and the range ends where the mapping does at the latest.
-        unsafe { self.advise(start..end, Advice::LinuxPopulateWrite) }
+        unsafe { self.advise(start..end, Advice::LinuxPopulateWrite) }.map(|_is_known| ())
     }
 
-    fn join_pages(&self, offset: u64, len: u64) -> io::Result<()> {
-        let end = (offset + len).min(self.len as u64);
-        let whole = offset.next_multiple_of(LARGE_PAGE_BYTES)..end / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    fn join_pages(&self, offset: u64, len: u64) -> io::Result<Range<u64>> {
+        let pages = large_pages_in(&(offset..(offset + len).min(self.len as u64)));
         // Else the kernel reads ahead of a fault, in large pages wherever that is.
         // SAFETY: as above.
-        unsafe { self.advise(whole.clone(), Advice::Random) }?;
+        unsafe { self.advise(pages.clone(), Advice::Random) }?;
         // SAFETY: as above.
-        unsafe { self.advise(whole, Advice::LinuxHugepage) }
+        let are_there = unsafe { self.advise(pages.clone(), Advice::LinuxHugepage) }?;
+        Ok(if are_there { pages } else { offset..offset })
     }
 
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {

@@ -328,10 +328,23 @@ fn joined_pages_hold_what_is_written() -> io::Result<()> {
     let len = 4 * LARGE_PAGE_BYTES;
     file.set_len(len)?;
     let mapping = file.map(len)?;
-    for (offset, bytes) in
-        [(0, 1), (5, LARGE_PAGE_BYTES), (1 << 20, 2 * LARGE_PAGE_BYTES), (len - 5, 100), (0, 0)]
-    {
-        mapping.join_pages(offset, bytes)?;
+    let (one, two, three) = (LARGE_PAGE_BYTES, 2 * LARGE_PAGE_BYTES, 3 * LARGE_PAGE_BYTES);
+    let has_large_pages = !mapping.join_pages(0, len)?.is_empty();
+    for (offset, bytes, whole) in [
+        (0, 1, None),
+        (5, one, None),
+        (0, 0, None),
+        (len - 5, 100, None),
+        (1 << 20, two, Some(one..two)),
+        (one, one, Some(one..two)),
+        (two - 1, two, Some(two..three)),
+        (three, 2 * len, Some(three..len)),
+    ] {
+        let joined = mapping.join_pages(offset, bytes)?;
+        match whole {
+            Some(whole) if has_large_pages => assert_eq!(joined, whole, "of {offset} and {bytes}"),
+            _ => assert!(joined.is_empty(), "{joined:?} of {offset} and {bytes}"),
+        }
         mapping.prefault(offset, bytes)?;
     }
     let places = [0, LARGE_PAGE_BYTES - 2, 2 * LARGE_PAGE_BYTES - 1, len - 4];

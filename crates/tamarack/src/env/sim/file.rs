@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "a mapping hands out its bytes as a slice")]
 
 use std::io;
+use std::ops::Range;
 
 use super::content::Memory;
 use super::crash::PAGE_BYTES;
@@ -11,7 +12,7 @@ use super::effect::Change;
 use super::state::{NodeId, State};
 use crate::base::sync::{Arc, PlainMutexGuard, interleave};
 use crate::env::fault::ENOSPC;
-use crate::env::{Access, File, Mapping};
+use crate::env::{Access, File, Mapping, large_pages_in};
 
 /// Keeps a file in being while it is open or mapped.
 #[derive(Debug)]
@@ -200,8 +201,8 @@ impl Mapping for SimMapping {
         Ok(())
     }
 
-    fn join_pages(&self, _offset: u64, _len: u64) -> io::Result<()> {
-        Ok(())
+    fn join_pages(&self, offset: u64, len: u64) -> io::Result<Range<u64>> {
+        Ok(large_pages_in(&(offset..(offset + len).min(self.len))))
     }
 
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {

@@ -1,0 +1,152 @@
+//! A log in large pages, of which a sync writes all if one byte has changed: it is left while little is written between syncs, if there is room
+//! elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tamarack::testing::{Env, FaultEnv, Faults, SimDisk, SimOptions};
+use tamarack::{Db, Options, WriteOptions};
+
+use crate::common::assert_clean;
+use crate::common::time::unwatched;
+
+const LARGE_VALUE: usize = 1 << 20;
+const SMALL_VALUE: usize = 1000;
+
+/// A database, and what is to be found in it.
+struct World {
+    env: Env,
+    faults: Arc<Faults>,
+    options: Options,
+    db: Option<Db>,
+    written: Vec<Option<Vec<u8>>>,
+}
+
+fn key(number: usize) -> Vec<u8> {
+    format!("key{number:06}").into_bytes()
+}
+
+impl World {
+    /// On a disk whose files have large pages.
+    fn new(segment_bytes_max: u64) -> Self {
+        let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));
+        let options = Options { segment_bytes_max, reserved_bytes: Some(64 << 20), ..Options::default() };
+        let mut world = Self { env, faults, options, db: None, written: Vec::new() };
+        world.open();
+        world
+    }
+
+    fn open(&mut self) {
+        self.db = Some(Db::open_with_env("/db", self.options.clone(), &self.env).unwrap());
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().unwrap()
+    }
+
+    /// Puts the next key; returns the files of the log.
+    fn put(&mut self, len: usize, sync: bool) -> tamarack::Result<usize> {
+        let value = vec![self.written.len() as u8 | 1; len];
+        self.db().put_with(&key(self.written.len()), &value, &WriteOptions { sync })?;
+        self.written.push(Some(value));
+        Ok(self.segments())
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.db().stats().log_bytes_written
+    }
+
+    /// The next segment too, which is made ready in the background.
+    fn segments(&self) -> usize {
+        let names = self.env.fs.list(Path::new("/db")).unwrap();
+        names.iter().filter(|name| name.ends_with(".vlog")).count()
+    }
+
+    /// From here on nothing more fits on the disk.
+    fn fill_disk(&self) {
+        self.faults.set_quota(Some(self.faults.space_used()));
+    }
+
+    fn check(mut self) {
+        for reopened in [false, true] {
+            for (number, value) in self.written.iter().enumerate() {
+                assert!(self.db().get(&key(number)).unwrap() == *value, "{number}, {reopened}");
+            }
+            assert_clean(self.db());
+            self.faults.set_quota(None);
+            self.db.take().unwrap().close().unwrap();
+            self.open();
+        }
+    }
+}
+
+#[test]
+fn the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs() {
+    let mut world = World::new(64 << 20);
+    // The first 4 MiB are reserved in steps that are smaller than such a page.
+    for _ in 0..5 {
+        assert_eq!(world.put(LARGE_VALUE, false).unwrap(), 1);
+    }
+    assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "nobody knew of a sync when this was written");
+    for _ in 0..100 {
+        assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 2);
+    }
+    // As much as allows large pages again.
+    for _ in 0..50 {
+        world.put(LARGE_VALUE, false).unwrap();
+    }
+    let all = world.put(SMALL_VALUE, true).unwrap();
+    assert_eq!(world.put(SMALL_VALUE, true).unwrap(), all, "the last two syncs were far apart");
+    assert_eq!(world.put(SMALL_VALUE, true).unwrap(), all + 1);
+    world.check();
+}
+
+#[test]
+fn a_segment_without_large_pages_is_not_left() {
+    let mut world = World::new(64 << 20);
+    for _ in 0..3 {
+        assert_eq!(world.put(LARGE_VALUE, false).unwrap(), 1);
+    }
+    for _ in 0..100 {
+        assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "its large pages begin behind 4 MiB");
+    }
+    world.check();
+}
+
+#[test]
+fn large_pages_are_not_left_where_there_is_no_room_for_others() {
+    let mut world = World::new(64 << 20);
+    for _ in 0..5 {
+        world.put(LARGE_VALUE, false).unwrap();
+    }
+    world.fill_disk();
+    for _ in 0..200 {
+        assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "there is room in the segment");
+    }
+    world.check();
+}
+
+#[test]
+fn a_next_segment_with_large_pages_is_used_where_there_is_no_room_for_another() {
+    for deletions in [false, true] {
+        let mut world = World::new(8 << 20);
+        while world.put(LARGE_VALUE, false).unwrap() == 1 {}
+        for _ in 0..6 {
+            world.put(LARGE_VALUE, false).unwrap();
+        }
+        world.db().wait_idle().unwrap();
+        assert_eq!(world.segments(), 3, "the last one was made ready ahead");
+        world.fill_disk();
+        // One that was removed would make no room.
+        let enough = world.written_bytes() + 2 * LARGE_VALUE as u64;
+        while world.written_bytes() < enough {
+            if deletions {
+                world.db().delete_with(&vec![b'x'; SMALL_VALUE], &WriteOptions::synced()).unwrap();
+            } else {
+                world.put(SMALL_VALUE, true).unwrap();
+            }
+        }
+        assert_eq!(world.segments(), 3);
+        world.check();
+    }
+}
