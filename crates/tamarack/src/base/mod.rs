@@ -22,6 +22,7 @@ pub mod options;
 pub mod pointer;
 pub mod prefetch;
 pub mod recovery;
+pub mod scarcity;
 pub mod segment;
 pub mod shared_value;
 pub mod swap;

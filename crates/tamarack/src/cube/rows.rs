@@ -21,8 +21,9 @@
 //! # Which values become rows
 //!
 //! All, until as much has been kept as fits. Then those whose key was asked for a short while before: a small table remembers what was
-//! asked for and not there, so that reading everything once, or at random, displaces nothing and costs little. Beyond that the
-//! cache decides.
+//! asked for and not there, so that reading everything once, or at random, displaces nothing and costs little. So it is from the
+//! beginning where memory is scarce (`base::scarcity`): a value that was just read lies in the system's cache as well, and two copies of what nobody
+//! asks for again are at the expense of one that somebody does. Beyond that the cache decides.
 //!
 //! Keys that are equal may differ in their bytes in some orders; a write of one spelling would leave its mark in another's bucket. Such cubes
 //! have no rows.
@@ -36,6 +37,7 @@ use crate::base::cache::{Cache, Weighter};
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
 use crate::base::prefetch::prefetch;
+use crate::base::scarcity::Scarcity;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue};
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
@@ -68,6 +70,7 @@ pub struct Rows {
     weight_max: u64,
     /// Weight of the rows of different keys that were kept, until that is as much as fits.
     kept: AtomicU64,
+    scarcity: Arc<Scarcity>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -113,8 +116,8 @@ pub struct Missing {
 }
 
 impl Rows {
-    /// Rows of keys in `order` that take about `bytes` of memory, all told; none with 0.
-    pub fn new(bytes: u64, order: &KeyOrder) -> Self {
+    /// Rows of keys in `order` that take about `bytes` of memory, all told; none with 0. `scarcity` tells what there is beside them.
+    pub fn new(bytes: u64, order: &KeyOrder, scarcity: Arc<Scarcity>) -> Self {
         let bytes = if order.comparator().equal_means_identical() { bytes } else { 0 };
         let rows = bytes.div_ceil(TYPICAL_ROW_BYTES);
         let buckets = rows.saturating_mul(BUCKETS_PER_ROW).min(BUCKETS_MAX);
@@ -130,6 +133,7 @@ impl Rows {
             row_bytes_max: ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
             weight_max,
             kept: AtomicU64::new(0),
+            scarcity,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -200,7 +204,7 @@ impl Rows {
         let Missing { hash, has_row } = missing;
         !self.are_off()
             && key.len() + value.len() <= self.row_bytes_max
-            && (has_row || self.is_unfilled() || self.was_asked_for(hash))
+            && (has_row || self.has_room_for_all() || self.was_asked_for(hash))
             && self.last_write(hash) <= as_of
     }
 
@@ -210,6 +214,10 @@ impl Rows {
             self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
         }
         self.rows.insert(hash, row);
+    }
+
+    fn has_room_for_all(&self) -> bool {
+        self.is_unfilled() && !self.scarcity.is_high()
     }
 
     /// Whether less has been kept than fits.
@@ -258,8 +266,8 @@ mod tests {
     use super::*;
     use crate::base::comparator::{Bytewise, Descending};
 
-    fn bytewise() -> KeyOrder {
-        KeyOrder::new(Arc::new(Bytewise))
+    fn of(bytes: u64) -> Rows {
+        Rows::new(bytes, &KeyOrder::new(Arc::new(Bytewise)), Arc::default())
     }
 
     /// Reads `key` at `moment`, and gives `value` to be kept if there is none.
@@ -275,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_asked_for_again_is_kept() {
-        let rows = Rows::new(1 << 20, &bytewise());
+        let rows = of(1 << 20);
         assert_eq!(read(&rows, b"key", 7, b"value"), None);
         assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]), "there is room");
         let stats = rows.stats();
@@ -290,8 +298,22 @@ mod tests {
     }
 
     #[test]
+    fn where_memory_is_scarce_one_read_is_not_enough() {
+        let rows = of(1 << 20);
+        let wait = |found| (0..10_000).for_each(|_| rows.scarcity.note(found));
+        rows.scarcity.note(true);
+        wait(false);
+        assert_eq!(read(&rows, b"key", 7, b"value"), None);
+        assert_eq!(read(&rows, b"key", 7, b"value"), None);
+        assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]));
+        wait(true);
+        assert_eq!(read(&rows, b"other", 7, b"value"), None);
+        assert_eq!(read(&rows, b"other", 7, b"").as_deref(), Some(&b"value"[..]), "there is room again");
+    }
+
+    #[test]
     fn a_row_is_served_to_no_earlier_moment_and_to_none_behind_a_write() {
-        let rows = Rows::new(1 << 20, &bytewise());
+        let rows = of(1 << 20);
         assert_eq!(read(&rows, b"key", 7, b"old"), None);
         assert_eq!(rows.get(b"key", Sequence(6)).ok().as_deref(), None, "it may be newer");
         assert_eq!(rows.get(b"key", Sequence(9)).ok().as_deref(), Some(&b"old"[..]));
@@ -304,7 +326,7 @@ mod tests {
 
     #[test]
     fn what_is_large_is_not_kept_nor_more_than_fits() {
-        let rows = Rows::new(1 << 20, &bytewise());
+        let rows = of(1 << 20);
         let large = vec![1; rows.row_bytes_max + 1];
         for _ in 0..3 {
             assert_eq!(read(&rows, b"large", 1, &large), None);
@@ -318,9 +340,10 @@ mod tests {
 
     #[test]
     fn without_memory_or_where_keys_have_other_spellings_there_are_none() {
-        let all_there_is = Rows::new(u64::MAX, &bytewise());
+        let all_there_is = of(u64::MAX);
         assert!((0..3).any(|_| read(&all_there_is, b"key", 1, b"value").is_some()));
-        for rows in [Rows::new(0, &bytewise()), Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)))] {
+        let descending = Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)), Arc::default());
+        for rows in [of(0), descending] {
             for _ in 0..4 {
                 rows.mark(b"key", Sequence(1));
                 assert_eq!(read(&rows, b"key", 1, b"value"), None);
@@ -335,7 +358,7 @@ mod tests {
         fn rows_say_what_a_model_says(
             steps in proptest::collection::vec((0_u8..30, 0_u8..3, 0_u64..6), 1..400),
         ) {
-            let rows = Rows::new(6 << 10, &bytewise());
+            let rows = of(6 << 10);
             let mut versions: BTreeMap<(u8, std::cmp::Reverse<u64>), Vec<u8>> = BTreeMap::new();
             let mut now = 0;
             for (key, action, back) in steps {

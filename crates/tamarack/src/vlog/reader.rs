@@ -19,6 +19,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::keys::KeyOrder;
 use crate::base::pointer::ValuePointer;
+use crate::base::scarcity::Scarcity;
 use crate::base::segment::Relocate;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue, shared_zeros};
 use crate::base::sync::{Arc, AtomicU64, Ordering};
@@ -40,6 +41,9 @@ pub struct ReadCounters {
     /// Bytes of those reads.
     pub bytes: AtomicU64,
 }
+
+/// Of so many single reads one asks whether its bytes are in memory, which costs a call if they are not.
+const READS_PER_ASKED: u64 = 16;
 
 /// Bytes of a typical table, from which the cache guesses how many it will hold.
 const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;
@@ -63,6 +67,7 @@ pub struct SegmentReader {
     relocation_order: KeyOrder,
     queues: Arc<Queues>,
     counters: ReadCounters,
+    scarcity: Arc<Scarcity>,
 }
 
 impl SegmentReader {
@@ -79,6 +84,7 @@ impl SegmentReader {
             relocations: Cache::with_weighter(tables, relocation_bytes_max, RelocationWeight),
             relocation_order: KeyOrder::new(Arc::new(Bytewise)),
             counters: ReadCounters::default(),
+            scarcity: Arc::default(),
         }
     }
 
@@ -90,6 +96,11 @@ impl SegmentReader {
     /// What reading has cost so far.
     pub fn counters(&self) -> &ReadCounters {
         &self.counters
+    }
+
+    /// Whether what is read is in the system's cache of files. What is read past it does not tell.
+    pub fn scarcity(&self) -> &Arc<Scarcity> {
+        &self.scarcity
     }
 
     /// For several reads at a time.
@@ -169,7 +180,10 @@ impl SegmentReader {
         let offset = u64::from(pointer.offset);
         let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
         segment.check_room(offset, len)?;
-        self.read_bytes(segment, offset, bytes.room(at, len))?;
+        let is_asked = self.counters.reads.load(Ordering::Relaxed).is_multiple_of(READS_PER_ASKED);
+        if !(is_asked && self.read_bytes_cached(segment, offset, bytes.room(at, len))?) {
+            self.read_bytes(segment, offset, bytes.room(at, len))?;
+        }
         if let Some(written) = self.other_spelling(key, &bytes[at..]) {
             // The record's length follows from the key as it was written.
             len = record_len(written, u64::from(pointer.stored_len)) as usize;
@@ -309,6 +323,9 @@ impl SegmentReader {
         let found = found.map_err(|error| Error::io("read", segment.path(), error))?;
         if found {
             self.count_read(bytes.len() as u64);
+        }
+        if !self.segments.are_direct() {
+            self.scarcity.note(found);
         }
         Ok(found)
     }
