@@ -121,8 +121,8 @@ pub struct Options {
     /// Bytes of index blocks cached. Default: 64 MiB.
     pub block_cache_bytes: usize,
     /// Bytes for values that are read again and again: a get that finds one there looks into no table and makes no system call.
-    /// Kept are all until there are as many as fit, and then values whose key is asked for a second time before long; if both
-    /// together have at most 64 KiB, and at most a sixty-fourth of these bytes. The
+    /// Kept are all until there are as many as fit, while the kernel's cache of files has most of what is asked for; otherwise values
+    /// whose key is asked for a second time before long; if both together have at most 64 KiB, and at most a sixty-fourth of these bytes. The
     /// kernel's cache has whole pages instead, so that few of the values on them may be wanted. 0 keeps none; nor is any
     /// kept if keys that differ may be equal in the order of [`comparator`](Self::comparator). Default: 64 MiB.
     pub row_cache_bytes: usize,

@@ -1,14 +1,14 @@
 //! Whether the system's cache of files has most of what is read lately, or there is not memory enough.
 //!
-//! Each read that tells notes whether it found its bytes in memory or had to wait for the device. While most find them, memory is plentiful, and a
-//! copy of one's own displaces nothing. Where more than one of nine has waited for a while, memory is scarce: what is held twice then
-//! is at the expense of something else.
+//! Some reads note whether they found their bytes in memory or had to wait for the device. While most find them, memory is plentiful, and a
+//! copy of one's own displaces nothing. Where more than one of nine has waited for a while, memory counts as scarce, for what is held twice then
+//! is at the expense of something else. It does so, too, until what is asked for was read for the first time.
 
 use super::sync::{AtomicU32, Ordering};
 
 /// A read that waits weighs as much as so many that do not.
 const WAIT_WEIGHT: u32 = 8;
-/// The level from which on memory is scarce: so many more reads have found something than there have been waits of that weight ...
+/// The level from which on memory is scarce: by so many waits, weighed, outnumber reads that found something ...
 const SCARCE: u32 = 256;
 /// ... and beyond twice of it nothing is noted, so that it does not take for ever to forget.
 const LEVEL_MAX: u32 = 2 * SCARCE;

@@ -75,6 +75,9 @@ pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 
+/// Where there was no room to leave a segment for, it is seen again after so many bytes.
+const STAY_BYTES: u64 = 1 << 20;
+
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
 #[derive(Debug)]
 pub enum Obstacle {
@@ -194,8 +197,8 @@ struct State {
     sync_distance: u64,
     /// The end of the range of the segment that was faulted in ahead.
     prefaulted: u64,
-    /// Whether the segment is not to be left before it is full.
-    stays: bool,
+    /// How far the log goes on in this segment in any case.
+    stays_until: u64,
     /// How far data may go in the segment; deletions may go as far as it is reserved.
     open_to_data: u64,
 }
@@ -237,7 +240,7 @@ impl CommitOrder {
             synced_at: 0,
             sync_distance: u64::MAX,
             prefaulted: 0,
-            stays: false,
+            stays_until: 0,
             open_to_data: 0,
         };
         let memtable_log_max = AtomicU64::new(memtable_log_max);
@@ -494,7 +497,10 @@ impl State {
     /// a page for `need`. Deletions stay, whatever theirs writes: there may be no room elsewhere.
     fn should_leave(&self, segment: &Segment, need: &Need) -> bool {
         let begun = self.tail.offset > SEGMENT_HEADER_BYTES && segment.is_joined(self.tail.offset);
-        begun && !self.stays && need.claim == Claim::Data && self.blocks(need.log_bytes) != Blocks::Joined
+        begun
+            && self.tail.offset >= self.stays_until
+            && need.claim == Claim::Data
+            && self.blocks(need.log_bytes) != Blocks::Joined
     }
 
     fn next_grant(&self) -> Grant {
@@ -576,7 +582,7 @@ impl State {
                 self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };
                 self.next_segment = SegmentId(segment.header().id.0 + 1);
                 self.prefaulted = 0;
-                self.stays = false;
+                self.stays_until = 0;
                 self.open_to_data = if claim == Claim::Data { segment.allocated() } else { 0 };
                 self.segment = Some(segment);
             }
@@ -587,7 +593,7 @@ impl State {
                     self.open_to_data = segment.allocated();
                 }
             }
-            Cleared::Stay => self.stays = true,
+            Cleared::Stay => self.stays_until = self.tail.offset + STAY_BYTES,
             Cleared::PlainWrite => {}
         }
     }

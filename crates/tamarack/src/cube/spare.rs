@@ -48,7 +48,9 @@ impl Spare {
         }
         match std::mem::take(&mut *state) {
             State::Ready(ready, spare)
-                if ready == id && spare.capacity() >= bytes && (may_be_joined || !spare.is_joined()) =>
+                if ready == id
+                    && spare.capacity() >= bytes
+                    && (may_be_joined || !spare.has_large_pages()) =>
             {
                 Some(spare)
             }

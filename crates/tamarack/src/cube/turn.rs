@@ -1,11 +1,13 @@
 //! The slow work that one writer does for all when a batch does not fit: the next segment, more reserved space,
 //! the next memtable. Called by `order` without any lock, by one writer at a time.
 
+use std::path::Path;
+
 use super::Cube;
 use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 use super::state::Frozen;
-use crate::base::error::Result;
+use crate::base::error::{ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
@@ -85,7 +87,8 @@ impl Cube {
         Cleared::MemtableCopy(memtable, left)
     }
 
-    /// Begins the next segment; the full one is sealed in the background.
+    /// Begins the next segment, and has the one before it, if there is one, sealed in the background. Where there is no room for it, one that has
+    /// some stays.
     fn next_segment(&self, turn: &SegmentTurn) -> Result<Cleared> {
         let header =
             SegmentHeader {
@@ -98,30 +101,11 @@ impl Cube {
                 first_sequence: turn.first_sequence,
                 durable: self.durability.durable(),
             };
-        let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let may_be_joined = turn.blocks == Blocks::Joined;
-        let mut spare = self.spare.take(turn.id, room, may_be_joined);
-        if spare.is_none() && !may_be_joined && self.room_for(&path, room, room, turn.claim).is_err() {
-            if turn.may_stay {
-                return Ok(Cleared::Stay);
-            }
-            // Large pages are better than no segment.
-            spare = self.spare.take(turn.id, room, true);
-        }
-        let prepared = match spare {
-            Some(spare) => spare,
-            None => {
-                let capacity = self.options.segment_bytes_max.max(room);
-                // Blocks that are filled here keep everybody waiting.
-                let large = turn.full.is_some() && turn.blocks != Blocks::Filled;
-                let step = if large { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
-                self.spare.discard(&*self.env.fs)?;
-                let reserve = self.wait_for_room(&path, step.min(capacity), room, turn.claim)?;
-                let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
-                PreparedSegment::create(&*self.env.fs, path.clone(), size, self.options.log_mode)?
-            }
+        let prepared = match self.next_file(turn, &path) {
+            Err(error) if turn.may_stay && error.kind() == ErrorKind::NoSpace => return Ok(Cleared::Stay),
+            prepared => prepared?,
         };
         let segment = Arc::new(prepared.begin(header).inspect_err(|_| {
             // The first error is the one to report; a file without a header is swept up at the next open.
@@ -138,6 +122,32 @@ impl Cube {
         }
         self.prepare_next(&segment, turn.blocks);
         Ok(Cleared::Segment(segment, turn.claim))
+    }
+
+    /// The file of the next segment: the spare, or a new one.
+    fn next_file(&self, turn: &SegmentTurn, path: &Path) -> Result<PreparedSegment> {
+        let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
+        let may_be_joined = turn.blocks == Blocks::Joined;
+        if let Some(spare) = self.spare.take(turn.id, room, may_be_joined) {
+            return Ok(spare);
+        }
+        if !may_be_joined && let Err(refusal) = self.room_for(path, room, room, turn.claim) {
+            if turn.may_stay {
+                return Err(refusal);
+            }
+            // Large pages are better than no segment.
+            if let Some(spare) = self.spare.take(turn.id, room, true) {
+                return Ok(spare);
+            }
+        }
+        let capacity = self.options.segment_bytes_max.max(room);
+        // Blocks that are filled here keep everybody waiting.
+        let large = turn.full.is_some() && turn.blocks != Blocks::Filled;
+        let step = if large { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
+        self.spare.discard(&*self.env.fs)?;
+        let reserve = self.wait_for_room(path, step.min(capacity), room, turn.claim)?;
+        let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
+        PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode)
     }
 
     /// Has the segment behind `active` made ready once the last of its space is reserved, unless it is the first.

@@ -214,7 +214,7 @@ pub trait Mapping: Send + Sync + fmt::Debug {
 
     /// Lets [the large pages](large_pages_in) in `offset..offset + len`, of which nothing is in memory yet, be pages of the system: that is
     /// one fault instead of hundreds, but once one byte of such a page has changed, a sync writes all of it. Returns where pages
-    /// may be large, which is nowhere if the system has none. Changes no byte.
+    /// may be large, which is nowhere if the system does not know such. Changes no byte.
     fn join_pages(&self, offset: u64, len: u64) -> io::Result<Range<u64>>;
 
     /// Copies `bytes` to `offset`.

@@ -422,7 +422,7 @@ impl Share {
             self.make_room(len);
             let bytes = &mut self.out.bytes[self.used..][..len];
             match wait {
-                Wait::No if !reader.read_bytes_cached(segment, run.start, bytes)? => return Ok(false),
+                Wait::No if !reader.read_bytes_cached(segment, run.start, bytes) => return Ok(false),
                 Wait::No => {}
                 Wait::Yes if run.is_walk() => {
                     reader.read_bytes(&*reader.segments().for_walks(run.segment)?, run.start, bytes)?;

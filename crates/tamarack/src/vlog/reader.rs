@@ -42,8 +42,8 @@ pub struct ReadCounters {
     pub bytes: AtomicU64,
 }
 
-/// Of so many single reads one asks whether its bytes are in memory, which costs a call if they are not.
-const READS_PER_ASKED: u64 = 16;
+/// Of so many places in the log one tells whether memory is scarce. Asking costs a call if the bytes are not there.
+const PLACES_PER_TELLING: u32 = 16;
 
 /// Bytes of a typical table, from which the cache guesses how many it will hold.
 const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;
@@ -180,8 +180,7 @@ impl SegmentReader {
         let offset = u64::from(pointer.offset);
         let mut len = record_len(key.len(), u64::from(pointer.stored_len)) as usize;
         segment.check_room(offset, len)?;
-        let is_asked = self.counters.reads.load(Ordering::Relaxed).is_multiple_of(READS_PER_ASKED);
-        if !(is_asked && self.read_bytes_cached(segment, offset, bytes.room(at, len))?) {
+        if !(tells(offset) && self.read_bytes_cached(segment, offset, bytes.room(at, len))) {
             self.read_bytes(segment, offset, bytes.room(at, len))?;
         }
         if let Some(written) = self.other_spelling(key, &bytes[at..]) {
@@ -313,21 +312,16 @@ impl SegmentReader {
     }
 
     /// Fills `bytes` if that is possible without waiting for the device; returns whether it was.
-    pub(super) fn read_bytes_cached(
-        &self,
-        segment: &OpenSegment,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<bool> {
-        let found = segment.file().read_cached(bytes, offset);
-        let found = found.map_err(|error| Error::io("read", segment.path(), error))?;
+    pub(super) fn read_bytes_cached(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> bool {
+        // What is wrong is told by those who read it then.
+        let found = segment.file().read_cached(bytes, offset).unwrap_or(false);
         if found {
             self.count_read(bytes.len() as u64);
         }
-        if !self.segments.are_direct() {
+        if tells(offset) && !self.segments.are_direct() {
             self.scarcity.note(found);
         }
-        Ok(found)
+        found
     }
 
     pub(super) fn count_read(&self, bytes: u64) {
@@ -365,6 +359,12 @@ impl Relocate for SegmentReader {
         let now = self.relocations(table, pointer.segment)?.find(pointer.offset);
         Ok(now.map(|offset| ValuePointer { segment: table.segment, offset, ..pointer }))
     }
+}
+
+/// Whether what is at `offset` tells, whoever reads it.
+fn tells(offset: u64) -> bool {
+    // The upper bits of this product are evenly spread (Knuth, volume 3, section 6.4).
+    (offset as u32).wrapping_mul(2_654_435_769) < u32::MAX / PLACES_PER_TELLING
 }
 
 /// Memory that a record is read into.

@@ -59,9 +59,14 @@ fn written_to(fs: Arc<dyn Fs>, records: &[Record<'_>]) -> (SegmentReader, Vec<Va
     let path = FileName::Segment(ID).path(Path::new(DIRECTORY));
     let file = fs.create_new(&path).expect("nothing fails");
     file.write_at(&bytes, 0).expect("nothing fails");
+    (reader_of(fs, false), pointers)
+}
+
+/// What reads them.
+fn reader_of(fs: Arc<dyn Fs>, direct: bool) -> SegmentReader {
     let order = KeyOrder::new(Arc::new(Bytewise));
-    let segments = OpenSegments::new(fs, PathBuf::from(DIRECTORY), CubeId(7), 4, false);
-    (SegmentReader::new(segments, order, 1 << 20), pointers)
+    let segments = OpenSegments::new(fs, PathBuf::from(DIRECTORY), CubeId(7), 4, direct);
+    SegmentReader::new(segments, order, 1 << 20)
 }
 
 #[test]
@@ -126,6 +131,21 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     assert_eq!(collect(&fetch), keys.len());
     read.sort_unstable();
     assert_eq!(read, Vec::from_iter(0..keys.len()));
+}
+
+#[test]
+fn single_reads_tell_whether_memory_is_scarce_unless_they_go_past_the_cache() {
+    // Every other page of the simulated disk is in memory.
+    let records = vec![(RecordKind::Put, &b"key"[..], &[7; 1000][..]); 3000];
+    let fs = SimDisk::new(&SimOptions::default()).env().fs;
+    let (through, pointers) = written_to(Arc::clone(&fs), &records);
+    let past = reader_of(fs, true);
+    for reader in [&through, &past] {
+        for pointer in &pointers {
+            reader.read(*pointer, b"key", true, &mut Vec::new()).expect("it is there");
+        }
+    }
+    assert_eq!((through.scarcity().is_high(), past.scarcity().is_high()), (true, false));
 }
 
 #[test]

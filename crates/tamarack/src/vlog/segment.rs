@@ -148,7 +148,7 @@ fn fill(file: &dyn File, range: Range<u64>) {
     }
 }
 
-/// Where the pages of a segment may be large: from the first that may to the last, for there are few others between. It grows while one
+/// Where the pages of a segment may be large: from the first that may to the last; others between count as such. It grows while one
 /// caller reserves space; nothing that is read depends on it.
 #[derive(Debug, Default)]
 struct Joined {
@@ -251,8 +251,8 @@ impl PreparedSegment {
         self.size.capacity
     }
 
-    /// Whether it has large pages.
-    pub fn is_joined(&self) -> bool {
+    /// Whether some of its pages may be large.
+    pub fn has_large_pages(&self) -> bool {
         !self.joined.is_empty()
     }
 
@@ -356,7 +356,8 @@ impl Segment {
         let step = have.min(largest).min(self.capacity - have);
         // A large page that the end of a step cuts in two is none.
         let in_large_pages = large_pages_in(&(0..have + step)).end.saturating_sub(have);
-        if blocks == Blocks::Joined && in_large_pages > 0 { in_large_pages } else { step }
+        let cut = blocks == Blocks::Joined && in_large_pages > 0 && have + step < self.capacity;
+        if cut { in_large_pages } else { step }
     }
 
     /// Reserves `bytes` more. Without a mapping that only allows them to be written: the file system finds the space

@@ -27,10 +27,16 @@ fn key(number: usize) -> Vec<u8> {
 }
 
 impl World {
-    /// On a disk whose files have large pages.
+    /// On a disk whose files have large pages, of which much is to stay free.
     fn new(segment_bytes_max: u64) -> Self {
+        Self::keeping(64 << 20, segment_bytes_max)
+    }
+
+    /// The same with another head-room.
+    fn keeping(reserved_bytes: u64, segment_bytes_max: u64) -> Self {
         let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));
-        let options = Options { segment_bytes_max, reserved_bytes: Some(64 << 20), ..Options::default() };
+        let options =
+            Options { segment_bytes_max, reserved_bytes: Some(reserved_bytes), ..Options::default() };
         let mut world = Self { env, faults, options, db: None, written: Vec::new() };
         world.open();
         world
@@ -115,15 +121,23 @@ fn a_segment_without_large_pages_is_not_left() {
 
 #[test]
 fn large_pages_are_not_left_where_there_is_no_room_for_others() {
-    let mut world = World::new(64 << 20);
-    for _ in 0..5 {
-        world.put(LARGE_VALUE, false).unwrap();
+    // Without head-room it is creating a file that tells.
+    for reserved_bytes in [64 << 20, 0] {
+        let mut world = World::keeping(reserved_bytes, 64 << 20);
+        for _ in 0..5 {
+            world.put(LARGE_VALUE, false).unwrap();
+        }
+        world.fill_disk();
+        for _ in 0..1500 {
+            assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "there is room in the segment");
+        }
+        world.faults.set_quota(None);
+        assert!(
+            (0..1500).any(|_| world.put(SMALL_VALUE, true).unwrap() == 2),
+            "there is room elsewhere again"
+        );
+        world.check();
     }
-    world.fill_disk();
-    for _ in 0..200 {
-        assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "there is room in the segment");
-    }
-    world.check();
 }
 
 #[test]
