@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tamarack::testing::{Env, FaultEnv, Faults, SimDisk, SimOptions};
-use tamarack::{Db, Options, WriteOptions};
+use tamarack::{Db, Options, WriteBatch, WriteOptions};
 
 use crate::common::assert_clean;
 use crate::common::time::unwatched;
@@ -143,9 +143,10 @@ fn large_pages_are_not_left_where_there_is_no_room_for_others() {
 #[test]
 fn a_next_segment_with_large_pages_is_used_where_there_is_no_room_for_another() {
     for deletions in [false, true] {
-        let mut world = World::new(8 << 20);
+        // Large enough that the sync which seals the first does not speak against large pages.
+        let mut world = World::new(40 << 20);
         while world.put(LARGE_VALUE, false).unwrap() == 1 {}
-        for _ in 0..6 {
+        for _ in 0..38 {
             world.put(LARGE_VALUE, false).unwrap();
         }
         world.db().wait_idle().unwrap();
@@ -155,9 +156,11 @@ fn a_next_segment_with_large_pages_is_used_where_there_is_no_room_for_another() 
         let enough = world.written_bytes() + 2 * LARGE_VALUE as u64;
         while world.written_bytes() < enough {
             if deletions {
-                world.db().delete_with(&vec![b'x'; SMALL_VALUE], &WriteOptions::synced()).unwrap();
+                let mut batch = WriteBatch::new();
+                (0..30).try_for_each(|_| batch.delete(&[b'x'; SMALL_VALUE])).unwrap();
+                world.db().write(&batch, &WriteOptions::synced()).unwrap();
             } else {
-                world.put(SMALL_VALUE, true).unwrap();
+                world.put(30 * SMALL_VALUE, true).unwrap();
             }
         }
         assert_eq!(world.segments(), 3);
