@@ -34,6 +34,36 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs"),
     },
     Bug {
+        name: "large-pages-left-without-room",
+        what: "A segment with large pages is left though there is no room for another.",
+        edits: &[Edit {
+            file: "cube/turn.rs",
+            find: "            Err(error) if turn.may_stay",
+            put: "            Err(error) if !BUG && turn.may_stay",
+        }],
+        caught_by: ("engine", "large_pages_are_not_left_where_there_is_no_room_for_others"),
+    },
+    Bug {
+        name: "spare-refused-without-room",
+        what: "A prepared segment with large pages is removed though there is no room for another.",
+        edits: &[Edit {
+            file: "cube/turn.rs",
+            find: "            if let Some(spare) = self.spare.take(turn.id, room, true) {",
+            put: "            if !BUG && let Some(spare) = self.spare.take(turn.id, room, true) {",
+        }],
+        caught_by: ("engine", "a_next_segment_with_large_pages_is_used_where_there_is_no_room_for_another"),
+    },
+    Bug {
+        name: "large-pages-cut-in-two",
+        what: "Space is reserved in steps that end inside of large pages, which are none then.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "        if cut { in_large_pages } else { step }",
+            put: "        if cut && !BUG { in_large_pages } else { step }",
+        }],
+        caught_by: ("engine", "the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs"),
+    },
+    Bug {
         name: "directory-of-another-not-synced",
         what: "A new database in a directory that was there does not make the directory's name durable.",
         edits: &[Edit {

@@ -135,4 +135,27 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("engine", "a_value_is_pinned_under_another_spelling_of_its_key"),
     },
+    Bug {
+        name: "given-up-finger-forgotten",
+        what: "Searches from a bucket of fingers without a node that are too long are begun there again and again.",
+        edits: &[Edit {
+            file: "skiplist/fingers.rs",
+            find: "        tier.occupied[bucket / BITS].fetch_or(1 << (bucket % BITS), Ordering::Relaxed);",
+            put: "        if !BUG {\n            tier.occupied[bucket / BITS].fetch_or(1 << (bucket % BITS), Ordering::Relaxed);\n        }",
+        }],
+        caught_by: ("lib", "skiplist::tests::a_bucket_without_a_node_is_given_up_and_those_behind_it_know"),
+    },
+    Bug {
+        name: "scarce-memory-not-noticed",
+        what: "No read tells whether the system's cache of files has what is asked for.",
+        edits: &[Edit {
+            file: "vlog/reader.rs",
+            find: "        if tells(offset) && !self.segments.are_direct() {",
+            put: "        if !BUG && tells(offset) && !self.segments.are_direct() {",
+        }],
+        caught_by: (
+            "lib",
+            "vlog::reader::tests::single_reads_tell_whether_memory_is_scarce_unless_they_go_past_the_cache",
+        ),
+    },
 ];
