@@ -184,6 +184,12 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;
+    /// Lets the system give up small pages of what it has of the file in memory, where it has [large ones](Mapping::join_pages), which it
+    /// gives up as a whole: for a file that is durable as it is, where memory is scarce. Returns how many may have been large. Advice: an
+    /// error is reported but changes no result. Where the system has no such call this does nothing.
+    fn part_pages(&self) -> io::Result<u64> {
+        Ok(0)
+    }
     /// Declares how the file will be read. Advice: an error is reported but changes no result.
     fn advise(&self, access: Access) -> io::Result<()>;
     /// Maps the first `len` bytes for shared writing. `len` may reach past the end of the file; bytes there

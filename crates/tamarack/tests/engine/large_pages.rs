@@ -1,11 +1,12 @@
 //! A log in large pages, of which a sync writes all if one byte has changed: it is left while little is written between syncs, if there is room
-//! elsewhere.
+//! elsewhere. And of which the system gives up all or nothing: they are parted where memory is scarce.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tamarack::testing::{Env, FaultEnv, Faults, SimDisk, SimOptions};
-use tamarack::{Db, Options, WriteBatch, WriteOptions};
+use tamarack::testing::{Call, Env, FaultEnv, Faults, SimDisk, SimOptions};
+use tamarack::{Db, GcPolicy, Options, WriteBatch, WriteOptions};
 
 use crate::common::assert_clean;
 use crate::common::time::unwatched;
@@ -166,4 +167,38 @@ fn a_next_segment_with_large_pages_is_used_where_there_is_no_room_for_another() 
         assert_eq!(world.segments(), 3);
         world.check();
     }
+}
+
+#[test]
+fn where_memory_is_scarce_sealed_segments_are_parted_once() {
+    // Of this disk every other page is in memory.
+    let (env, faults) = FaultEnv::new(SimDisk::new(&SimOptions::default()).env());
+    let options = Options {
+        segment_bytes_max: 1 << 20,
+        row_cache_bytes: 0,
+        inline_value_max: 0,
+        gc: GcPolicy::Off,
+        ..Options::default()
+    };
+    let db = Db::open_with_env("/db", options, &env).unwrap();
+    let keys = 4000;
+    for number in 0..keys {
+        db.put(&key(number), &vec![1; SMALL_VALUE]).unwrap();
+    }
+    db.flush().unwrap();
+    let sealed = db.stats().segments.len() as u64 - 1;
+    assert!(sealed >= 3, "{sealed}");
+    let parted = || faults.count(Call::PartPages);
+    assert_eq!(parted(), 0, "nothing was read");
+    let begin = Instant::now();
+    while parted() < sealed {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} of {sealed}", parted());
+        (0..keys).for_each(|number| assert!(db.get(&key(number)).unwrap().is_some()));
+    }
+    let looks = Instant::now();
+    while looks.elapsed() < Duration::from_millis(500) {
+        (0..keys).for_each(|number| assert!(db.get(&key(number)).unwrap().is_some()));
+    }
+    assert_eq!(parted(), sealed, "each once, and not the one that is written to");
+    db.close().unwrap();
 }

@@ -64,6 +64,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "the_log_goes_on_behind_large_pages_once_little_is_written_between_syncs"),
     },
     Bug {
+        name: "large-pages-parted-while-written",
+        what: "Large pages of a segment that is still written to are parted, once, and come back.",
+        edits: &[Edit {
+            file: "cube/maintain/idle.rs",
+            find: "version.segments().get(id).is_some();",
+            put: "version.segments().get(id).is_some() || BUG;",
+        }],
+        caught_by: ("engine", "where_memory_is_scarce_sealed_segments_are_parted_once"),
+    },
+    Bug {
         name: "directory-of-another-not-synced",
         what: "A new database in a directory that was there does not make the directory's name durable.",
         edits: &[Edit {

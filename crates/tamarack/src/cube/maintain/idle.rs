@@ -26,6 +26,8 @@ const READERS_REFUSE_AFTER: Duration = Duration::from_secs(10);
 /// ... or when nothing has been freed for so long, although all is taken that may be, because something hinders collections: what writers that are slowed down
 /// as far as they are then write meanwhile is about a segment of the default size.
 const GARBAGE_REFUSE_AFTER: Duration = Duration::from_secs(8);
+/// Large pages that are parted in one look, about: it takes some ten milliseconds.
+const PARTED_PAGES_MAX: u64 = 64;
 /// Memtables are flushed if they could hide so large a part of the slack.
 const SURFACE_PART_OF_SLACK: u64 = 8;
 /// A snapshot that is held for longer while space is wanted is worth a warning.
@@ -132,6 +134,7 @@ impl Cube {
         if self.index.files().has_unpunched() {
             self.punch_holes(false);
         }
+        self.part_pages();
         self.warn_of_reader(now, watch);
         if log_bytes != watch.log_bytes || watch.since.is_zero() {
             (watch.log_bytes, watch.since) = (log_bytes, now);
@@ -178,6 +181,15 @@ impl Cube {
             self.punch_holes(true);
         }
         self.warn_of_old_snapshot(now, watch, Demand::Idle);
+    }
+
+    /// Where memory is scarce, the system is not to keep what nobody reads for being in one page with what somebody does.
+    fn part_pages(&self) {
+        if self.reader.scarcity().is_high() {
+            let version = self.index.version();
+            let is_durable = |id| version.segments().get(id).is_some();
+            self.reader.segments().part_pages(PARTED_PAGES_MAX, is_durable);
+        }
     }
 
     /// Readers that hold on to files for long take the disk's space from everybody, and so does garbage that cannot be

@@ -215,6 +215,11 @@ impl File for FaultFile {
         self.inner.read_ahead(offset, len)
     }
 
+    fn part_pages(&self) -> io::Result<u64> {
+        self.faults.check(Call::PartPages, &self.path)?;
+        self.inner.part_pages()
+    }
+
     fn advise(&self, access: Access) -> io::Result<()> {
         self.faults.check(Call::Advise, &self.path)?;
         self.inner.advise(access)

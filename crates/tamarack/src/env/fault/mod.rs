@@ -95,6 +95,8 @@ pub enum Call {
     SyncData,
     /// `File::advise`
     Advise,
+    /// `File::part_pages`
+    PartPages,
     /// `File::read_ahead`
     ReadAhead,
     /// `File::write_behind`
@@ -133,6 +135,7 @@ impl Call {
             | Self::Advise
             | Self::ReadAhead
             | Self::WriteBehind
+            | Self::PartPages
             | Self::Map => false,
         }
     }

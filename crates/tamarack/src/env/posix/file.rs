@@ -162,6 +162,10 @@ impl File for PosixFile {
         self.file.sync_data()
     }
 
+    fn part_pages(&self) -> io::Result<u64> {
+        PosixMapping::part_pages(&self.file)
+    }
+
     fn advise(&self, access: Access) -> io::Result<()> {
         let advice = match access {
             Access::Random => Advice::Random,

@@ -17,7 +17,8 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use super::or_unsupported;
-use crate::env::{Mapping, large_pages_in};
+use super::page_cache::cached_pages;
+use crate::env::{LARGE_PAGE_BYTES, Mapping, large_pages_in};
 
 /// A shared, writable mapping; unmapped when dropped.
 pub struct PosixMapping {
@@ -34,15 +35,44 @@ unsafe impl Sync for PosixMapping {}
 impl PosixMapping {
     /// Maps the first `len` bytes of `file`.
     pub fn new(file: &File, len: u64) -> io::Result<Self> {
+        Self::protected(file, len, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    fn protected(file: &File, len: u64, protection: ProtFlags) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: a null hint lets the kernel choose a range that is not in use, so no live memory is replaced.
-        let address = unsafe {
-            mmap(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)
-        };
+        let address = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) };
         let address = address.map_err(|errno| or_unsupported(errno, &[Errno::ACCESS, Errno::NODEV]))?;
         let base =
             NonNull::new(address.cast::<u8>()).expect("the kernel maps nothing at address zero unasked");
         Ok(Self { base, len })
+    }
+
+    /// Has the kernel part large pages of `file`, as [`part_pages`](crate::env::File::part_pages) says. There is no call for that, but
+    /// one small page of a large one cannot be declared cold otherwise (Linux 6.18, `madvise_cold_or_pageout_pte_range`).
+    pub fn part_pages(file: &File) -> io::Result<u64> {
+        let pages = large_pages_in(&(0..file.metadata()?.len()));
+        if pages.is_empty() {
+            return Ok(0);
+        }
+        let mapping = Self::protected(file, pages.end, ProtFlags::READ)?;
+        let small = rustix::param::page_size() as u64;
+        let mut parted = 0;
+        for at in pages.step_by(LARGE_PAGE_BYTES as usize) {
+            // Only what is in memory as a whole may be one page.
+            if cached_pages(file, at, LARGE_PAGE_BYTES) != Some(LARGE_PAGE_BYTES / small) {
+                continue;
+            }
+            // Only what is mapped can be advised on. To read it would end the process if the device failed by now.
+            // SAFETY: this changes no byte, and the range lies inside the mapping.
+            let is_mapped = unsafe { mapping.advise(at..at + small, Advice::LinuxPopulateRead) }?;
+            // SAFETY: the same.
+            if !(is_mapped && unsafe { mapping.advise(at..at + small, Advice::LinuxCold) }?) {
+                break;
+            }
+            parted += 1;
+        }
+        Ok(parted)
     }
 
     /// Gives advice on `range`, if there is anything in it. Returns whether the kernel knows that advice, as those before 5.14 or without

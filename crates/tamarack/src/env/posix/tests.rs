@@ -364,6 +364,43 @@ fn joined_pages_hold_what_is_written() -> io::Result<()> {
 }
 
 #[test]
+#[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+fn large_pages_are_parted_and_hold_what_they_held() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    let len = 3 * LARGE_PAGE_BYTES + 5;
+    let file = env.fs.create_new(&path)?;
+    file.allocate(0, len)?;
+    let mapping = file.map(len)?;
+    mapping.join_pages(0, len)?;
+    let bytes: Vec<u8> = (0..len).map(|number| (number / 1000) as u8).collect();
+    // SAFETY: in bounds of mapping and file, and no other thread knows either.
+    unsafe { mapping.write(0, &bytes) };
+    drop(mapping);
+    file.sync_data()?;
+    // A small page can be forgotten, one within a large one not.
+    let plain = std::fs::File::open(&path)?;
+    let forget_one = || {
+        let page = std::num::NonZero::new(PAGE_BYTES);
+        rustix::fs::fadvise(&plain, 5 * PAGE_BYTES, page, rustix::fs::Advice::DontNeed)?;
+        Ok::<_, io::Error>(cached_pages(&plain, 0, LARGE_PAGE_BYTES))
+    };
+    let all = Some(LARGE_PAGE_BYTES / PAGE_BYTES);
+    let was_large = all.is_some() && forget_one()? == all;
+    let parted = env.fs.open_read(&path)?.part_pages()?;
+    if was_large {
+        assert_eq!(parted, 3);
+        assert_eq!(forget_one()?, all.map(|pages| pages - 1));
+    }
+    assert!(read_file(&*env.fs, &path)? == bytes);
+    drop_from_cache(&path);
+    assert_eq!(file.part_pages()?, 0, "nothing of it is in memory");
+    file.set_len(LARGE_PAGE_BYTES - 1)?;
+    assert_eq!(file.part_pages()?, 0);
+    Ok(())
+}
+
+#[test]
 fn a_directory_is_locked_against_the_same_process() -> io::Result<()> {
     let (dir, env) = world();
     let lock = |mode| env.fs.lock_dir(dir.path(), mode);
