@@ -29,7 +29,7 @@ const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// ... and those that it may hold however little memory there is.
 const WINDOW_BYTES_MIN: u64 = 64 * 1024;
 /// Windows that are read while the caller is busy with the one before them: while one is waited for, others are under way.
-const WINDOWS_AHEAD: usize = 4;
+const WINDOWS_AHEAD: usize = 8;
 /// What is read at a time, in windows: the present one, those ahead, and about as much as one in buffers between them.
 const WINDOWS_HELD: u64 = WINDOWS_AHEAD as u64 + 2;
 

@@ -1,9 +1,9 @@
 //! When a long walk has the device read whole segments, from front to back.
 //!
 //! Values lie in the order in which they came. A walk over values that came in another order reads a page here and a page there
-//! of every segment, and in the end all of them; and the device reads a segment from front to back in the time of a thousand
+//! of every segment, and in the end all of them; and the device reads a segment from front to back in the time of eight hundred
 //! single reads. So the walk counts what its scattered reads of each segment cost, as bytes that the device could have read in
-//! sequence meanwhile. When half of a segment is paid for, a walk that goes on will want more of it than that: the device is asked for
+//! sequence meanwhile. When a quarter of a segment is paid for, a walk that goes on will want more of it than that: the device is asked for
 //! all of it, in the background, and the windows to come find their pages in memory.
 //!
 //! That helps as long as the pages stay there. Of each window one value is tried that should be in memory by now; if more of them are
@@ -15,16 +15,17 @@ use std::collections::HashMap;
 use super::Cube;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
+use crate::env::load_or_read_ahead;
 use crate::env::pool::Priority;
 use crate::vlog::fetch::Fetch;
 
 /// What one scattered read costs: 12 µs of the reference machine's device when many are under way, in which it reads so many
 /// bytes in sequence ...
-const READ_COST_BYTES: u64 = 32 * 1024;
+const READ_COST_BYTES: u64 = 40 * 1024;
 /// ... and as many bytes in one piece at some place cost so many times what they do in sequence.
-const BYTES_COST: u64 = 2;
+const BYTES_COST: u64 = 3;
 /// The part of a segment that must be paid for.
-const PAID_PART: u64 = 2;
+const PAID_PART: u64 = 4;
 /// A segment is in memory when so many windows more have been read.
 const WINDOWS_UNTIL_READ: u64 = 4;
 /// So many values may be missing, beyond those that are found, before that counts.
@@ -129,7 +130,7 @@ impl Cube {
             if let Ok(bytes) = file.len()
                 && bytes <= bytes_max
             {
-                drop(file.read_ahead(0, bytes));
+                load_or_read_ahead(file, bytes);
             }
         };
         self.read_pool().submit(Priority::High, Box::new(read));
@@ -144,13 +145,13 @@ mod tests {
     const ID: SegmentId = SegmentId(3);
 
     #[test]
-    fn a_segment_is_read_whole_once_half_of_it_is_paid_for() {
+    fn a_segment_is_read_whole_once_a_quarter_of_it_is_paid_for() {
         let mut sweep = Sweep::default();
         let until_due = |sweep: &mut Sweep, segment: u32, bytes| {
             (1..).find(|_| sweep.note(SegmentId(segment), bytes, 32 * MIB)).expect("at last")
         };
-        assert_eq!(until_due(&mut sweep, 1, 0), 512, "of reads of next to nothing");
-        assert_eq!(until_due(&mut sweep, 2, 64 * 1024), 103);
+        assert_eq!(until_due(&mut sweep, 1, 0), 205, "of reads of next to nothing");
+        assert_eq!(until_due(&mut sweep, 2, 64 * 1024), 36);
         sweep.asked(SegmentId(2));
         assert!(!sweep.note(SegmentId(2), 64 * MIB, 32 * MIB), "only once");
     }

@@ -181,6 +181,12 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// Begins to read `offset..offset + len` from the device, as far as the file has it, and does not wait for it: a
     /// [`read_at`](Self::read_at) that follows has less to wait for. Advice: an error is reported but changes no result.
     fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Reads `offset..offset + len` into the system's cache of files, as far as the file has it and it is not there, and waits for that: into
+    /// [large pages](LARGE_PAGE_BYTES), all of them that have some of it, which a device fills in half of the time. What little was there in small
+    /// pages is read again. Returns whether all of it is there now; not where the system has no such call or no such pages. Advice: an error is reported but changes no result.
+    fn load(&self, _offset: u64, _len: u64) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;
@@ -278,6 +284,14 @@ pub fn panic_message(payload: &(dyn Any + Send)) -> String {
     said.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message")
         .into()
+}
+
+/// Has the device read the first `len` bytes of `file` for somebody who wants most of them: into large pages, which is waited for, or as the
+/// system would. Advice: what fails is told by who reads it.
+pub fn load_or_read_ahead(file: &dyn File, len: u64) {
+    if !file.load(0, len).unwrap_or(false) {
+        drop(file.read_ahead(0, len));
+    }
 }
 
 /// Reads exactly `buf.len()` bytes at `offset`; a file that ends earlier gives

@@ -9,18 +9,20 @@
 use std::ops::Range;
 
 use super::open_segments::OpenSegment;
-use super::plan::{RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan};
+use super::plan::{RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretches};
 use super::queues;
 use super::reader::{SegmentReader, StoredValue};
 use crate::base::error::{Error, Result};
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
-use crate::env::PAGE_BYTES;
 use crate::env::pool::Job;
+use crate::env::{LARGE_PAGE_BYTES, PAGE_BYTES};
 
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.
 const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
+/// Who walks over so many bytes at a time has come a long way: large pages are read then, and what else is in them will be wanted, too.
+const LONG_WALK_BYTES_MIN: u64 = LARGE_PAGE_BYTES / 2;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
 
@@ -190,12 +192,29 @@ impl Fetch {
         while let Some((runs, buffer)) = self.begin_share() {
             let mut share = Share::new(buffer);
             let runs = &self.runs[runs];
+            share.is_loaded = self.load_stretches(runs);
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
             for run in runs {
                 share.read_run(self, run, Wait::Yes);
             }
             self.done(share);
         }
+    }
+
+    /// Has the device read the stretches of a long walk that `runs` are, into large pages. Returns whether some of that is in memory now: who
+    /// reads it need not have the kernel read ahead.
+    fn load_stretches(&self, runs: &[Run]) -> bool {
+        let bytes = self.runs.iter().map(Run::len).sum::<u64>();
+        if !self.how.fill_cache || bytes < LONG_WALK_BYTES_MIN {
+            return false;
+        }
+        // Advice: what fails is told by the reads.
+        let load = |segment, stretch: Range<u64>| {
+            let segment = self.reader.segments().get(segment).ok()?;
+            segment.file().load(stretch.start, stretch.end - stretch.start).ok()
+        };
+        stretches(runs)
+            .fold(false, |is_loaded, (segment, stretch)| is_loaded | load(segment, stretch).unwrap_or(false))
     }
 
     fn begin_share(&self) -> Option<(Range<usize>, Vec<u8>)> {
@@ -309,6 +328,8 @@ impl Begun {
 struct Share {
     /// The segment of the last run.
     segment: Option<(SegmentId, Arc<OpenSegment>)>,
+    /// What it walks over was loaded.
+    is_loaded: bool,
     /// Bytes at the front of the buffer that values lie in.
     used: usize,
     out: Fetched,
@@ -316,7 +337,12 @@ struct Share {
 
 impl Share {
     fn new(buffer: Vec<u8>) -> Self {
-        Self { segment: None, used: 0, out: Fetched { bytes: buffer, ..Fetched::default() } }
+        Self {
+            segment: None,
+            is_loaded: false,
+            used: 0,
+            out: Fetched { bytes: buffer, ..Fetched::default() },
+        }
     }
 
     /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
@@ -424,7 +450,7 @@ impl Share {
             match wait {
                 Wait::No if !reader.read_bytes_cached(segment, run.start, bytes) => return Ok(false),
                 Wait::No => {}
-                Wait::Yes if run.is_walk() => {
+                Wait::Yes if run.is_walk() && !self.is_loaded => {
                     reader.read_bytes(&*reader.segments().for_walks(run.segment)?, run.start, bytes)?;
                 }
                 Wait::Yes => reader.read_bytes(segment, run.start, bytes)?,

@@ -215,6 +215,11 @@ impl File for FaultFile {
         self.inner.read_ahead(offset, len)
     }
 
+    fn load(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.faults.check(Call::Load, &self.path)?;
+        self.inner.load(offset, len)
+    }
+
     fn part_pages(&self) -> io::Result<u64> {
         self.faults.check(Call::PartPages, &self.path)?;
         self.inner.part_pages()

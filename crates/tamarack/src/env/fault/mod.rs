@@ -99,6 +99,8 @@ pub enum Call {
     PartPages,
     /// `File::read_ahead`
     ReadAhead,
+    /// `File::load`
+    Load,
     /// `File::write_behind`
     WriteBehind,
     /// `File::map`
@@ -134,6 +136,7 @@ impl Call {
             | Self::Length
             | Self::Advise
             | Self::ReadAhead
+            | Self::Load
             | Self::WriteBehind
             | Self::PartPages
             | Self::Map => false,

@@ -158,6 +158,10 @@ impl File for PosixFile {
         Ok(())
     }
 
+    fn load(&self, offset: u64, len: u64) -> io::Result<bool> {
+        PosixMapping::load(&self.file, offset..offset + len)
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }

@@ -9,10 +9,13 @@ use std::ffi::c_void;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::num::NonZero;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::OnceLock;
 
+use rustix::fs::fadvise;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
@@ -35,13 +38,15 @@ unsafe impl Sync for PosixMapping {}
 impl PosixMapping {
     /// Maps the first `len` bytes of `file`.
     pub fn new(file: &File, len: u64) -> io::Result<Self> {
-        Self::protected(file, len, ProtFlags::READ | ProtFlags::WRITE)
+        Self::protected(file, 0..len, ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    fn protected(file: &File, len: u64, protection: ProtFlags) -> io::Result<Self> {
-        let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    /// Maps `range` of `file`, which begins with a page.
+    fn protected(file: &File, range: Range<u64>, protection: ProtFlags) -> io::Result<Self> {
+        let len = usize::try_from(range.end - range.start)
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: a null hint lets the kernel choose a range that is not in use, so no live memory is replaced.
-        let address = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, 0) };
+        let address = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, file, range.start) };
         let address = address.map_err(|errno| or_unsupported(errno, &[Errno::ACCESS, Errno::NODEV]))?;
         let base =
             NonNull::new(address.cast::<u8>()).expect("the kernel maps nothing at address zero unasked");
@@ -55,7 +60,7 @@ impl PosixMapping {
         if pages.is_empty() {
             return Ok(0);
         }
-        let mapping = Self::protected(file, pages.end, ProtFlags::READ)?;
+        let mapping = Self::protected(file, 0..pages.end, ProtFlags::READ)?;
         let small = rustix::param::page_size() as u64;
         let mut parted = 0;
         for at in pages.step_by(LARGE_PAGE_BYTES as usize) {
@@ -73,6 +78,42 @@ impl PosixMapping {
             parted += 1;
         }
         Ok(parted)
+    }
+
+    /// Has the kernel read `range` of `file` into large pages, as [`load`](crate::env::File::load) says. It does so for mappings that are to
+    /// have such (`do_sync_mmap_readahead`), and no more than is asked for where that is said to be at random.
+    pub fn load(file: &File, range: Range<u64>) -> io::Result<bool> {
+        let start = range.start / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+        let end = range.end.next_multiple_of(LARGE_PAGE_BYTES).min(file.metadata()?.len());
+        if start >= end || !reads_into_large_pages() {
+            return Ok(false);
+        }
+        let mapping = Self::protected(file, start..end, ProtFlags::READ)?;
+        for advice in [Advice::LinuxHugepage, Advice::Random] {
+            // SAFETY: this changes no byte, and the range is that of the mapping.
+            if !unsafe { mapping.advise(0..end - start, advice) }? {
+                return Ok(false);
+            }
+        }
+        let mut is_there = true;
+        for at in (start..end).step_by(LARGE_PAGE_BYTES as usize) {
+            let len = LARGE_PAGE_BYTES.min(end - at);
+            let cached =
+                cached_pages(file, at, len).map_or(0, |pages| pages * rustix::param::page_size() as u64);
+            if 2 * cached >= len {
+                // Mostly there.
+                is_there &= cached >= len;
+                continue;
+            }
+            if cached > 0 {
+                // A large page cannot be where a small one is.
+                fadvise(file, at, NonZero::new(len), rustix::fs::Advice::DontNeed)?;
+            }
+            // A read that fails is an error here, and does not end the process.
+            // SAFETY: as above; the range lies inside the mapping.
+            is_there &= unsafe { mapping.advise(at - start..at - start + len, Advice::LinuxPopulateRead) }?;
+        }
+        Ok(is_there)
     }
 
     /// Gives advice on `range`, if there is anything in it. Returns whether the kernel knows that advice, as those before 5.14 or without
@@ -108,6 +149,23 @@ impl PosixMapping {
         // SAFETY: the caller keeps `offset + len` within the mapping, which is one allocated range.
         unsafe { self.base.add(offset as usize) }
     }
+}
+
+/// Whether the kernel reads into large pages where a mapping is to have such: before 5.18 it would read each small page for itself.
+fn reads_into_large_pages() -> bool {
+    static IT_DOES: OnceLock<bool> = OnceLock::new();
+    *IT_DOES.get_or_init(|| {
+        let system = rustix::system::uname();
+        let release = system.release().to_str().unwrap_or_default();
+        is_at_least(release, [5, 18])
+    })
+}
+
+/// Whether a kernel's `release`, such as `6.8.0-31-generic`, is this version or a later one.
+fn is_at_least(release: &str, version: [u32; 2]) -> bool {
+    let mut numbers =
+        release.split(|char: char| !char.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)] >= version
 }
 
 impl Mapping for PosixMapping {
@@ -161,5 +219,29 @@ impl Drop for PosixMapping {
 impl fmt::Debug for PosixMapping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PosixMapping").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        for (release, is_later) in [
+            ("5.18.0", true),
+            ("6.8.0-31-generic", true),
+            ("10.0", true),
+            ("5.18-rc1", true),
+            ("5.17.99", false),
+            ("5.4.0-150-generic", false),
+            ("4.19", false),
+            ("6", true),
+            ("5", false),
+            ("", false),
+            ("unknown", false),
+        ] {
+            assert_eq!(is_at_least(release, [5, 18]), is_later, "{release}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The promises of the env traits, tested against the operating system.
 
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -397,6 +398,37 @@ fn large_pages_are_parted_and_hold_what_they_held() -> io::Result<()> {
     assert_eq!(file.part_pages()?, 0, "nothing of it is in memory");
     file.set_len(LARGE_PAGE_BYTES - 1)?;
     assert_eq!(file.part_pages()?, 0);
+    Ok(())
+}
+
+#[test]
+fn what_is_loaded_is_in_memory_and_the_same() -> io::Result<()> {
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    let len = 3 * LARGE_PAGE_BYTES + 5000;
+    let bytes: Vec<u8> = (0..len).map(|number| (number / 1000) as u8).collect();
+    env.fs.create_new(&path)?.write_at(&bytes, 0)?;
+    drop_from_cache(&path);
+    let (plain, file) = (std::fs::File::open(&path)?, env.fs.open_read(&path)?);
+    file.advise(Access::Random)?;
+    let cached = |range: Range<u64>| cached_pages(&plain, range.start, range.end - range.start);
+    let is_told = cached(0..len) == Some(0);
+    let (one, two) = (LARGE_PAGE_BYTES, 2 * LARGE_PAGE_BYTES);
+    // Small pages of the second large one are there, too few to be left as they are.
+    file.read_at(&mut [0; 9000], one + 5000)?;
+    if file.load(one + 100, 1)? && is_told {
+        assert_eq!(cached(0..len), Some(one / PAGE_BYTES), "one large page, and no other");
+        assert_eq!(cached(one..two), Some(one / PAGE_BYTES));
+    }
+    if file.load(two - 1, len)? && is_told {
+        assert_eq!(cached(one..len), Some((len - one).div_ceil(PAGE_BYTES)), "up to the end");
+        assert!(file.load(two - 1, len)?, "it is there");
+    }
+    assert!(!file.load(len + LARGE_PAGE_BYTES, 1)?, "there is nothing");
+    assert!(!file.load(0, 0)?, "nothing is asked for");
+    file.read_at(&mut vec![0; (one / 4 * 3) as usize], 0)?;
+    assert!(!file.load(0, 1)? || !is_told, "most of it is there, but not all");
+    assert!(read_file(&*env.fs, &path)? == bytes);
     Ok(())
 }
 
