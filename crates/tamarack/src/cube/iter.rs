@@ -28,10 +28,13 @@ const WINDOW_ENTRIES_MAX: usize = 16 * 1024;
 const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// ... and those that it may hold however little memory there is.
 const WINDOW_BYTES_MIN: u64 = 64 * 1024;
-/// Windows that are read while the caller is busy with the one before them: while one is waited for, others are under way.
-const WINDOWS_AHEAD: usize = 8;
-/// What is read at a time, in windows: the present one, those ahead, and about as much as one in buffers between them.
-const WINDOWS_HELD: u64 = WINDOWS_AHEAD as u64 + 2;
+/// Windows that are read while the caller is busy with the one before them: while one is waited for, others are under way. So many if
+/// there is memory for it: of three sorted runs, each in large pages, a window has a third of one of each.
+const WINDOWS_AHEAD: u64 = 8;
+/// The same where there is little memory: larger windows are better then than more of them.
+const WINDOWS_AHEAD_MIN: u64 = 4;
+/// What is read at a time beside those: the present window, and about as much as one in buffers between them.
+const WINDOWS_BESIDE: u64 = 2;
 
 /// The direction of the present window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,7 +257,8 @@ impl CubeIter {
     /// Has the values of this window and the next ones read.
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
-        while self.ahead.len() < WINDOWS_AHEAD && matches!(self.beyond, Beyond::Unknown) {
+        let windows = self.windows_held() - WINDOWS_BESIDE;
+        while (self.ahead.len() as u64) < windows && matches!(self.beyond, Beyond::Unknown) {
             let mut window = self.spare_windows.pop().unwrap_or_default();
             self.fill(&mut window);
             if window.len() == 0 {
@@ -277,9 +281,19 @@ impl CubeIter {
         if self.steps == 0 {
             return WINDOW_BYTES_MIN;
         }
-        let scans = &self.cube.memory.scans;
-        let memory = self.memory.get_or_insert_with(|| scans.take_up_to(WINDOWS_HELD * WINDOW_BYTES_MAX));
-        (memory.bytes() / WINDOWS_HELD).max(WINDOW_BYTES_MIN)
+        let windows = self.windows_held();
+        (self.memory().bytes() / windows).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX)
+    }
+
+    /// How many windows there are at a time.
+    fn windows_held(&mut self) -> u64 {
+        let windows = self.memory().bytes() / WINDOW_BYTES_MAX;
+        windows.clamp(WINDOWS_AHEAD_MIN + WINDOWS_BESIDE, WINDOWS_AHEAD + WINDOWS_BESIDE)
+    }
+
+    fn memory(&mut self) -> &Taken {
+        let bytes = (WINDOWS_AHEAD + WINDOWS_BESIDE) * WINDOW_BYTES_MAX;
+        self.memory.get_or_insert_with(|| self.cube.memory.scans.take_up_to(bytes))
     }
 
     /// Reads the next entries into `window`, behind what is in it.

@@ -47,7 +47,7 @@ impl Cube {
             Look::Here => was_here = fetch.read_cached(),
             Look::There => {}
             Look::Meanwhile(sweep) => {
-                self.sweep(sweep, &fetch);
+                self.sweep(sweep, &mut fetch);
                 least = 1;
             }
         }

@@ -15,9 +15,10 @@ use std::collections::HashMap;
 use super::Cube;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
-use crate::env::load_or_read_ahead;
+use crate::base::sync::Arc;
 use crate::env::pool::Priority;
 use crate::vlog::fetch::Fetch;
+use crate::vlog::loads::Loads;
 
 /// What one scattered read costs: 12 µs of the reference machine's device when many are under way, in which it reads so many
 /// bytes in sequence ...
@@ -43,6 +44,8 @@ pub struct Sweep {
     segments: HashMap<SegmentId, Progress>,
     hits: u64,
     misses: u64,
+    /// What it has had loaded.
+    pub(super) loads: Arc<Loads>,
 }
 
 /// Where it is with a segment.
@@ -88,12 +91,14 @@ impl Sweep {
 
 impl Cube {
     /// Notes the reads of a window that is about to be read, and has the device begin with what is worth it.
-    pub(super) fn sweep(&self, sweep: &mut Sweep, fetch: &Fetch) {
+    pub(super) fn sweep(&self, sweep: &mut Sweep, fetch: &mut Fetch) {
         if self.reader.segments().are_direct() {
             // What is read whole would not be kept.
             return;
         }
         sweep.begin_window();
+        let written = self.order.tail().0.segment;
+        fetch.may_load(&sweep.loads, written);
         let (mut due, mut known) = (None, None);
         for (segment, bytes, first) in fetch.scattered() {
             if sweep.note(segment, bytes, self.options.segment_bytes_max) {
@@ -107,7 +112,7 @@ impl Cube {
         }
         if let Some(segment) = due {
             sweep.asked(segment);
-            self.read_whole(segment);
+            self.read_whole(segment, written);
         }
     }
 
@@ -120,17 +125,21 @@ impl Cube {
         })
     }
 
-    /// Has the device read all of `segment`, unless it is much larger than what was paid for. Advice: what fails is read later, by
+    /// Has the device read all of segment `id`, unless it is much larger than what was paid for; nobody writes to those of the log before `written`. Advice: what fails is read later, by
     /// those who want it.
-    fn read_whole(&self, segment: SegmentId) {
-        let Ok(segment) = self.reader.segments().get(segment) else { return };
+    fn read_whole(&self, id: SegmentId, written: SegmentId) {
+        let Ok(segment) = self.reader.segments().get(id) else { return };
+        let may_load = id.is_cold() || id < written;
         let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
         let read = move || {
             let file = segment.file();
             if let Ok(bytes) = file.len()
                 && bytes <= bytes_max
             {
-                load_or_read_ahead(file, bytes);
+                let is_there = may_load && segment.load(0..bytes).is_there;
+                if !is_there {
+                    drop(file.read_ahead(0, bytes));
+                }
             }
         };
         self.read_pool().submit(Priority::High, Box::new(read));

@@ -181,20 +181,21 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// Begins to read `offset..offset + len` from the device, as far as the file has it, and does not wait for it: a
     /// [`read_at`](Self::read_at) that follows has less to wait for. Advice: an error is reported but changes no result.
     fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()>;
-    /// Reads `offset..offset + len` into the system's cache of files, as far as the file has it and it is not there, and waits for that: into
-    /// [large pages](LARGE_PAGE_BYTES), all of them that have some of it, which a device fills in half of the time. What little was there in small
-    /// pages is read again. Returns whether all of it is there now; not where the system has no such call or no such pages. Advice: an error is reported but changes no result.
-    fn load(&self, _offset: u64, _len: u64) -> io::Result<bool> {
-        Ok(false)
+    /// Has all of `range` in the system's cache of files that the file has of it, and waits for that. What is not there is read into
+    /// [large pages](LARGE_PAGE_BYTES), which a device fills in half of the time, with all that is in them; what little is there in
+    /// small ones is read again. For what nobody writes to. Not all of it is there afterwards where much was there in small pages, or the system
+    /// cannot do so. Advice: an error is reported but changes no result.
+    fn load(&self, _range: Range<u64>) -> io::Result<Loaded> {
+        Ok(Loaded::default())
     }
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;
-    /// Lets the system give up small pages of what it has of the file in memory, where it has [large ones](Mapping::join_pages), which it
-    /// gives up as a whole: for a file that is durable as it is, where memory is scarce. Returns how many may have been large. Advice: an
-    /// error is reported but changes no result. Where the system has no such call this does nothing.
-    fn part_pages(&self) -> io::Result<u64> {
-        Ok(0)
+    /// Lets the system give up small pages of what it has of `range` in memory, where that is in [large ones](Mapping::join_pages), which it
+    /// gives up as a whole. For what is durable as it is. Advice: an error is reported but changes no result. Where the system has no
+    /// such call this does nothing.
+    fn part_pages(&self, _range: Range<u64>) -> io::Result<()> {
+        Ok(())
     }
     /// Declares how the file will be read. Advice: an error is reported but changes no result.
     fn advise(&self, access: Access) -> io::Result<()>;
@@ -202,6 +203,15 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// must not be touched before [`allocate`](Self::allocate) has covered them. Fails with
     /// [`io::ErrorKind::Unsupported`] where shared mappings are not to be had.
     fn map(&self, len: u64) -> io::Result<Arc<dyn Mapping>>;
+}
+
+/// What [`File::load`] has done.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Loaded {
+    /// Bytes that were read from the device.
+    pub read: u64,
+    /// Whether all that was asked for is in memory now.
+    pub is_there: bool,
 }
 
 /// Bytes of a large page, which begins at a multiple of them.
@@ -284,14 +294,6 @@ pub fn panic_message(payload: &(dyn Any + Send)) -> String {
     said.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message")
         .into()
-}
-
-/// Has the device read the first `len` bytes of `file` for somebody who wants most of them: into large pages, which is waited for, or as the
-/// system would. Advice: what fails is told by who reads it.
-pub fn load_or_read_ahead(file: &dyn File, len: u64) {
-    if !file.load(0, len).unwrap_or(false) {
-        drop(file.read_ahead(0, len));
-    }
 }
 
 /// Reads exactly `buf.len()` bytes at `offset`; a file that ends earlier gives

@@ -8,8 +8,11 @@
 
 use std::ops::Range;
 
+use super::loads::Loads;
 use super::open_segments::OpenSegment;
-use super::plan::{RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretches};
+use super::plan::{
+    RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretches, walk,
+};
 use super::queues;
 use super::reader::{SegmentReader, StoredValue};
 use crate::base::error::{Error, Result};
@@ -21,7 +24,7 @@ use crate::env::{LARGE_PAGE_BYTES, PAGE_BYTES};
 
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.
 const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
-/// Who walks over so many bytes at a time has come a long way: large pages are read then, and what else is in them will be wanted, too.
+/// A walk that goes over so many bytes at a time has come a long way: what else is in the large pages that it reads will be wanted, too.
 const LONG_WALK_BYTES_MIN: u64 = LARGE_PAGE_BYTES / 2;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
@@ -48,6 +51,8 @@ pub struct Fetch {
     reader: Arc<SegmentReader>,
     keys: Arc<Vec<u8>>,
     how: How,
+    /// What the walk that it is part of has had loaded, and the first segment that may be written to.
+    loads: Option<(Arc<Loads>, SegmentId)>,
     wanted: Vec<Wanted>,
     /// Those that wait for the device, or may.
     runs: Vec<Run>,
@@ -105,7 +110,8 @@ impl Fetch {
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
         let reader = Arc::clone(reader);
         let manner = Manner::Shared(1);
-        let mut fetch = Self { reader, keys, how, wanted, runs, ways, manner, runs_of_share: 1, progress };
+        let mut fetch =
+            Self { reader, keys, how, loads: None, wanted, runs, ways, manner, runs_of_share: 1, progress };
         fetch.deal();
         fetch
     }
@@ -192,29 +198,38 @@ impl Fetch {
         while let Some((runs, buffer)) = self.begin_share() {
             let mut share = Share::new(buffer);
             let runs = &self.runs[runs];
-            share.is_loaded = self.load_stretches(runs);
             share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
-            for run in runs {
-                share.read_run(self, run, Wait::Yes);
+            for stretch in stretches(runs) {
+                share.is_loaded = self.load(stretch);
+                for run in stretch {
+                    share.read_run(self, run, Wait::Yes);
+                }
             }
             self.done(share);
         }
     }
 
-    /// Has the device read the stretches of a long walk that `runs` are, into large pages. Returns whether some of that is in memory now: who
-    /// reads it need not have the kernel read ahead.
-    fn load_stretches(&self, runs: &[Run]) -> bool {
+    /// Lets what is walked over be loaded, as far as that is worth it for the walk that `loads` knows. Nobody writes to segments of the log before
+    /// `written`.
+    pub fn may_load(&mut self, loads: &Arc<Loads>, written: SegmentId) {
         let bytes = self.runs.iter().map(Run::len).sum::<u64>();
-        if !self.how.fill_cache || bytes < LONG_WALK_BYTES_MIN {
+        if self.how.fill_cache && bytes >= LONG_WALK_BYTES_MIN {
+            self.loads = Some((Arc::clone(loads), written));
+        }
+    }
+
+    /// Has the device read `stretch` into large pages, if it is a walk. Returns whether all of it is in memory now: who reads it need not
+    /// have the kernel read ahead.
+    fn load(&self, stretch: &[Run]) -> bool {
+        let (Some((loads, written)), Some((id, range))) = (&self.loads, walk(stretch)) else { return false };
+        if !(id.is_cold() || id < *written) || !loads.are_worth_it() {
             return false;
         }
-        // Advice: what fails is told by the reads.
-        let load = |segment, stretch: Range<u64>| {
-            let segment = self.reader.segments().get(segment).ok()?;
-            segment.file().load(stretch.start, stretch.end - stretch.start).ok()
-        };
-        stretches(runs)
-            .fold(false, |is_loaded, (segment, stretch)| is_loaded | load(segment, stretch).unwrap_or(false))
+        let Ok(segment) = self.reader.segments().get(id) else { return false };
+        let wanted = range.end - range.start;
+        let loaded = segment.load(range);
+        loads.note(wanted, loaded.read);
+        loaded.is_there
     }
 
     fn begin_share(&self) -> Option<(Range<usize>, Vec<u8>)> {
@@ -328,7 +343,7 @@ impl Begun {
 struct Share {
     /// The segment of the last run.
     segment: Option<(SegmentId, Arc<OpenSegment>)>,
-    /// What it walks over was loaded.
+    /// What is read at present was loaded.
     is_loaded: bool,
     /// Bytes at the front of the buffer that values lie in.
     used: usize,

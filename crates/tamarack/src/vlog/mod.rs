@@ -14,6 +14,7 @@ pub mod format;
 pub mod fuzz;
 pub mod heads;
 pub mod lease;
+pub mod loads;
 pub mod open_segments;
 pub mod plan;
 mod queues;

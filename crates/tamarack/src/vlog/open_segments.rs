@@ -1,6 +1,7 @@
 //! Segments that are open for reading. Files are shared, and bounded in number.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::format::{FOOTER_TRAILER_BYTES, Footer, HeaderFault, SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -9,8 +10,8 @@ use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
 use crate::base::names::FileName;
-use crate::base::sync::{Arc, AtomicBool, Ordering};
-use crate::env::{Access, File, Fs, read_exact_at};
+use crate::base::sync::{Arc, AtomicU64, Ordering};
+use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Loaded, read_exact_at};
 
 /// Files open for walks, at most: a walk is in one or two at a time.
 const WALKED_FILES_MAX: usize = 8;
@@ -27,13 +28,14 @@ pub struct OpenSegment {
     file: Arc<dyn File>,
     path: PathBuf,
     seed: Seed,
-    has_parted_pages: AtomicBool,
+    /// Before this its pages are small, unless they were loaded since.
+    parted_to: AtomicU64,
 }
 
 impl OpenSegment {
     /// A segment whose header is known.
     pub fn new(file: Arc<dyn File>, path: PathBuf, seed: Seed) -> Self {
-        Self { file, path, seed, has_parted_pages: AtomicBool::new(false) }
+        Self { file, path, seed, parted_to: AtomicU64::new(0) }
     }
 
     /// Its file.
@@ -49,6 +51,35 @@ impl OpenSegment {
     /// Its file's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Has `range` of it in memory, in large pages, and waits for that; nobody writes to it. Advice: what fails is told by who reads it.
+    pub fn load(&self, range: Range<u64>) -> Loaded {
+        let start = range.start;
+        let loaded = self.file.load(range).unwrap_or_default();
+        if loaded.read > 0 {
+            self.parted_to.fetch_min(start, Ordering::Relaxed);
+        }
+        loaded
+    }
+
+    /// Has the next large pages of it parted, at most `pages_max`. Returns how many were looked at.
+    fn part_pages(&self, pages_max: u64) -> u64 {
+        let from = self.parted_to.load(Ordering::Relaxed);
+        if from == u64::MAX {
+            return 0;
+        }
+        let to = from.saturating_add(pages_max.saturating_mul(LARGE_PAGE_BYTES));
+        // Advice: without it more is read from the device.
+        drop(self.file.part_pages(from..to));
+        let (end, pages) = match self.file.len() {
+            Ok(len) if to < len => (to, pages_max),
+            Ok(len) => (u64::MAX, len.saturating_sub(from).div_ceil(LARGE_PAGE_BYTES)),
+            Err(_) => (u64::MAX, 0),
+        };
+        // It stays where it is if some were loaded meanwhile.
+        self.parted_to.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed).ok();
+        pages
     }
 
     /// The seed of its checksums.
@@ -182,18 +213,17 @@ impl OpenSegments {
         if self.direct { self.past_cache(id) } else { self.get(id) }
     }
 
-    /// Lets the system give up small pages of what it has of those that are read one value at a time and `are_durable`. A segment that is read and
-    /// written in large pages stays in memory with all that nobody asks for, at the expense of what somebody does. Sees to each segment once while it is open, and
-    /// returns after `pages_max` large pages and the rest of their segment, which takes about 0.2 ms each.
+    /// Lets the system give up small pages of what it has of segments that are read one value at a time and `are_durable`: a large page of which
+    /// anything is read stays in memory with all that nobody asks for, at the expense of what somebody does. Looks at `pages_max` large
+    /// pages at most, which takes up to 0.2 ms each.
     pub fn part_pages(&self, pages_max: u64, are_durable: impl Fn(SegmentId) -> bool) {
-        let mut parted = 0;
+        let mut left = pages_max;
         for (id, segment) in self.open.iter() {
-            if parted >= pages_max {
+            if left == 0 {
                 return;
             }
-            if are_durable(id) && !segment.has_parted_pages.swap(true, Ordering::Relaxed) {
-                // Advice: without it more is read from the device.
-                parted += segment.file.part_pages().unwrap_or(0);
+            if are_durable(id) {
+                left = left.saturating_sub(segment.part_pages(left));
             }
         }
     }

@@ -92,17 +92,17 @@ pub(super) fn plan(wanted: &[Wanted], bytes_max: u64) -> Vec<Run> {
     runs
 }
 
-/// Where walks among `runs`, of several values each, go along the log without a break.
-pub(super) fn stretches(runs: &[Run]) -> impl Iterator<Item = (SegmentId, Range<u64>)> {
-    let goes_on =
-        |one: &Run, next: &Run| one.segment == next.segment && next.start <= one.end + GAP_BYTES_MAX;
-    let stretch = |runs: &[Run]| {
-        let (first, last) = (runs.first()?, runs.last()?);
-        let values = last.members.end - first.members.start;
-        let is_walk = last.end - first.start >= WALK_BYTES_MIN && values > 1;
-        is_walk.then_some((first.segment, first.start..last.end))
-    };
-    runs.chunk_by(goes_on).filter_map(stretch)
+/// `runs` in pieces, each of which goes along the log without a break.
+pub(super) fn stretches(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
+    runs.chunk_by(|one, next| one.segment == next.segment && next.start <= one.end + GAP_BYTES_MAX)
+}
+
+/// Where such a piece begins and ends, if it is a walk along the log: one large value is none.
+pub(super) fn walk(stretch: &[Run]) -> Option<(SegmentId, Range<u64>)> {
+    let (first, last) = (stretch.first()?, stretch.last()?);
+    let values = last.members.end - first.members.start;
+    let is_walk = last.end - first.start >= WALK_BYTES_MIN && values > 1;
+    is_walk.then_some((first.segment, first.start..last.end))
 }
 
 /// Whether most of `wanted` need a read of their own.
@@ -142,18 +142,19 @@ mod tests {
 
     #[test]
     fn a_walk_goes_on_from_read_to_read() {
-        let stretches_of = |wanted: &[Wanted]| {
+        let walks_of = |wanted: &[Wanted]| {
             let runs = plan(wanted, RUN_BYTES_MAX);
-            stretches(&runs).map(|(segment, stretch)| (segment.0, stretch)).collect::<Vec<_>>()
+            let walks = stretches(&runs).filter_map(walk);
+            walks.map(|(segment, stretch)| (segment.0, stretch)).collect::<Vec<_>>()
         };
         let wanted: Vec<_> = (0..900).map(|number| want(1, 1000 * number, 973)).collect();
-        assert_eq!(stretches_of(&wanted), [(1, 0..900_000)]);
-        assert_eq!(stretches_of(&wanted[..100]), [], "that is no walk");
+        assert_eq!(walks_of(&wanted), [(1, 0..900_000)]);
+        assert_eq!(walks_of(&wanted[..100]), [], "that is no walk");
         let apart = wanted[..400].iter().chain(&wanted[500..]);
-        assert_eq!(stretches_of(&[want(1, 0, 200_000)]), [], "nor is one value");
+        assert_eq!(walks_of(&[want(1, 0, 200_000)]), [], "nor is one value");
         let elsewhere = (0..200).map(|number| want(2, 1000 * number, 973));
         let both: Vec<_> = apart.cloned().chain(elsewhere).collect();
-        assert_eq!(stretches_of(&both), [(1, 0..400_000), (1, 500_000..900_000), (2, 0..200_000)]);
+        assert_eq!(walks_of(&both), [(1, 0..400_000), (1, 500_000..900_000), (2, 0..200_000)]);
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::ops::Bound;
 
 use crate::common::garbage::{Content, walk};
 use crate::common::place::Place;
+use crate::common::time::unwatched;
 use crate::common::{Random, fast_directory, file_names, open, tiny_without_gc};
-use tamarack::testing::Call;
-use tamarack::{Codec, Db, ErrorKind, Iter, IterOptions, Options};
+use tamarack::testing::{Call, FaultEnv, SimDisk, SimOptions};
+use tamarack::{Codec, Db, ErrorKind, Iter, IterOptions, Options, ReadOptions};
 
 const KEYS: usize = 6000;
 
@@ -261,7 +262,7 @@ fn a_long_walk_over_values_in_disorder_has_whole_segments_read() {
     let number = |step: usize| step * 4999 % (3 * KEYS);
     (0..3 * KEYS).for_each(|step| db.put(&key(number(step)), &Random::new(step as u64).bytes(700)).unwrap());
     db.flush().unwrap();
-    // Where there are no large pages, for windows load their stretches, too.
+    // Whole segments alone: long walks load what they go over, too, where the system can.
     place.faults.set_unsupported(Call::Load, true);
     let asked = || place.faults.count_of(Call::ReadAhead, ".vlog");
     let walk_some = |entries: usize| {
@@ -278,6 +279,38 @@ fn a_long_walk_over_values_in_disorder_has_whole_segments_read() {
     let segments =
         file_names(&place.path()).into_iter().filter(|name| name.ends_with(".vlog")).count() as u64;
     assert!(segments >= 4 && (1..=segments).contains(&asked()), "{} of {segments}", asked());
+}
+
+/// Large pages are read for long walks along the log, of what nobody writes to any more, and for nobody else.
+#[test]
+fn only_long_walks_along_the_log_load_it() {
+    let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));
+    let options = Options { segment_bytes_max: 8 << 20, ..Options::default() };
+    let db = Db::open_with_env("/db", options, &env).unwrap();
+    let value = vec![7; 2000];
+    (0..3500).for_each(|number| db.put(&key(number), &value).unwrap());
+    let loads_of = |entries: usize, options: &IterOptions| {
+        let before = faults.count_of(Call::Load, ".vlog");
+        let mut iter = db.iter(options).unwrap();
+        iter.seek_to_first().unwrap();
+        for _ in 0..entries {
+            assert_eq!(iter.value().unwrap(), value);
+            iter.next().unwrap();
+        }
+        drop(iter);
+        faults.count_of(Call::Load, ".vlog") - before
+    };
+    let usual = IterOptions::default();
+    assert_eq!(loads_of(3500, &usual), 0, "all of it is in the segment that is written to");
+    (3500..8000).for_each(|number| db.put(&key(number), &value).unwrap());
+    assert_eq!(loads_of(100, &usual), 0, "that is no long walk");
+    assert_eq!(loads_of(8000, &IterOptions { fill_cache: false, ..usual.clone() }), 0, "past the cache");
+    let keys: Vec<_> = (0..2000).map(key).collect();
+    let found = db.multi_get(&keys, &ReadOptions::default());
+    assert!(found.into_iter().all(|found| found.unwrap().as_deref() == Some(&value[..])));
+    assert_eq!(faults.count_of(Call::Load, ".vlog"), 0, "many keys at once are no walk");
+    assert!(loads_of(8000, &usual) > 0);
+    db.close().unwrap();
 }
 
 #[test]

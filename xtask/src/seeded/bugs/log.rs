@@ -68,10 +68,26 @@ pub const BUGS: &[Bug] = &[
         what: "Large pages of a segment that is still written to are parted, once, and come back.",
         edits: &[Edit {
             file: "cube/maintain/idle.rs",
-            find: "version.segments().get(id).is_some();",
-            put: "version.segments().get(id).is_some() || BUG;",
+            find: "|| unnamed.contains(&id);",
+            put: "|| unnamed.contains(&id) || BUG;",
         }],
         caught_by: ("engine", "where_memory_is_scarce_sealed_segments_are_parted_once"),
+    },
+    Bug {
+        name: "walks-load-what-is-written",
+        what: "Walks have segments read into large pages that are still written to.",
+        edits: &[Edit {
+            file: "vlog/fetch.rs",
+            find: "if !(id.is_cold() || id < *written) ||",
+            put: "if !(id.is_cold() || id < *written || BUG) ||",
+        }],
+        caught_by: ("engine", "only_long_walks_along_the_log_load_it"),
+    },
+    Bug {
+        name: "loads-without-end",
+        what: "A walk has large pages read for the little that it wants of them, for ever.",
+        edits: &[Edit { file: "vlog/loads.rs", find: "<= most", put: "<= most || BUG" }],
+        caught_by: ("lib", "vlog::loads::tests::one_that_wants_little_of_it_does_not"),
     },
     Bug {
         name: "directory-of-another-not-synced",

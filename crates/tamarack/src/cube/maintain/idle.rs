@@ -26,7 +26,7 @@ const READERS_REFUSE_AFTER: Duration = Duration::from_secs(10);
 /// ... or when nothing has been freed for so long, although all is taken that may be, because something hinders collections: what writers that are slowed down
 /// as far as they are then write meanwhile is about a segment of the default size.
 const GARBAGE_REFUSE_AFTER: Duration = Duration::from_secs(8);
-/// Large pages that are parted in one look, about: it takes some ten milliseconds.
+/// Large pages that are looked at, to be parted, at a time: that takes some ten milliseconds at most.
 const PARTED_PAGES_MAX: u64 = 64;
 /// Memtables are flushed if they could hide so large a part of the slack.
 const SURFACE_PART_OF_SLACK: u64 = 8;
@@ -186,8 +186,11 @@ impl Cube {
     /// Where memory is scarce, the system is not to keep what nobody reads for being in one page with what somebody does.
     fn part_pages(&self) {
         if self.reader.scarcity().is_high() {
+            let state = self.maintenance.state.lock();
+            let unnamed: Vec<_> = state.sealed.iter().map(|meta| meta.id).collect();
+            drop(state);
             let version = self.index.version();
-            let is_durable = |id| version.segments().get(id).is_some();
+            let is_durable = |id| version.segments().get(id).is_some() || unnamed.contains(&id);
             self.reader.segments().part_pages(PARTED_PAGES_MAX, is_durable);
         }
     }

@@ -1,13 +1,14 @@
 //! The wrapped file system: every call is judged, then passed on.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::queue::EagerQueue;
 use super::rule::Verdict;
 use super::{Call, Faults};
 use crate::base::sync::Arc;
-use crate::env::{Access, DirLock, File, Fs, LockMode, Mapping, ReadQueue};
+use crate::env::{Access, DirLock, File, Fs, Loaded, LockMode, Mapping, ReadQueue};
 
 /// A file system under observation.
 #[derive(Debug)]
@@ -215,14 +216,14 @@ impl File for FaultFile {
         self.inner.read_ahead(offset, len)
     }
 
-    fn load(&self, offset: u64, len: u64) -> io::Result<bool> {
+    fn load(&self, range: Range<u64>) -> io::Result<Loaded> {
         self.faults.check(Call::Load, &self.path)?;
-        self.inner.load(offset, len)
+        self.inner.load(range)
     }
 
-    fn part_pages(&self) -> io::Result<u64> {
+    fn part_pages(&self, range: Range<u64>) -> io::Result<()> {
         self.faults.check(Call::PartPages, &self.path)?;
-        self.inner.part_pages()
+        self.inner.part_pages(range)
     }
 
     fn advise(&self, access: Access) -> io::Result<()> {

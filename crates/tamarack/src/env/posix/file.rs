@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::num::NonZero;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
@@ -11,11 +12,11 @@ use rustix::io::{pwritev, retry_on_intr};
 
 use super::direct::DirectFile;
 use super::mapping::PosixMapping;
-use super::or_unsupported;
 use super::page_cache::{cached_pages, read_cached};
 use super::sync_file_range::write_behind;
+use super::{large_pages, or_unsupported};
 use crate::base::sync::Arc;
-use crate::env::{Access, File, Mapping};
+use crate::env::{Access, File, Loaded, Mapping};
 
 /// `st_blocks` counts in these, whatever the block size of the file system.
 const STAT_BLOCK_BYTES: u64 = 512;
@@ -158,16 +159,16 @@ impl File for PosixFile {
         Ok(())
     }
 
-    fn load(&self, offset: u64, len: u64) -> io::Result<bool> {
-        PosixMapping::load(&self.file, offset..offset + len)
+    fn load(&self, range: Range<u64>) -> io::Result<Loaded> {
+        large_pages::load(&self.file, range)
     }
 
     fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    fn part_pages(&self) -> io::Result<u64> {
-        PosixMapping::part_pages(&self.file)
+    fn part_pages(&self, range: Range<u64>) -> io::Result<()> {
+        large_pages::part(&self.file, range)
     }
 
     fn advise(&self, access: Access) -> io::Result<()> {

@@ -23,6 +23,7 @@ mod dir;
 mod direct;
 mod file;
 mod fs;
+mod large_pages;
 mod mapping;
 mod page_cache;
 mod random;

@@ -17,7 +17,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, Sequence};
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::Arc;
-use crate::env::{load_or_read_ahead, read_exact_at};
+use crate::env::read_exact_at;
 use crate::index::Collection;
 use crate::index::version::FileHandle;
 use crate::vlog::cold::{ColdWriter, Original};
@@ -295,7 +295,7 @@ fn live_bytes(victim: &Victim) -> u64 {
 /// Has the device begin with what is read next. Advice: what fails is told by who reads it.
 fn read_ahead(victim: Option<&Victim>) {
     if let Some(victim) = victim {
-        load_or_read_ahead(victim.segment.file(), victim.meta.end);
+        drop(victim.segment.file().read_ahead(0, victim.meta.end));
     }
 }
 
