@@ -29,6 +29,8 @@ const BYTES_COST: u64 = 3;
 const PAID_PART: u64 = 4;
 /// A segment is in memory when so many windows more have been read.
 const WINDOWS_UNTIL_READ: u64 = 4;
+/// A segment is loaded in steps of so many bytes: after each, somebody may have lost interest.
+const LOADED_AT_A_TIME: usize = 16 << 20;
 /// So many values may be missing, beyond those that are found, before that counts.
 const MISSES_MAX: u64 = 4;
 
@@ -112,7 +114,7 @@ impl Cube {
         }
         if let Some(segment) = due {
             sweep.asked(segment);
-            self.read_whole(segment, written);
+            self.read_whole(segment, written, &sweep.loads);
         }
     }
 
@@ -125,21 +127,26 @@ impl Cube {
         })
     }
 
-    /// Has the device read all of segment `id`, unless it is much larger than what was paid for; nobody writes to those of the log before `written`. Advice: what fails is read later, by
-    /// those who want it.
-    fn read_whole(&self, id: SegmentId, written: SegmentId) {
+    /// Has the device read all of segment `id`, unless it is much larger than what was paid for; in large pages if it is before segment `written` of
+    /// the log, as long as the walk that `loads` knows goes on. Advice: what fails is read later, by those who want it.
+    fn read_whole(&self, id: SegmentId, written: SegmentId, loads: &Arc<Loads>) {
         let Ok(segment) = self.reader.segments().get(id) else { return };
-        let may_load = id.is_cold() || id < written;
         let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
+        let (may_load, walk) = (id.is_cold() || id < written, Arc::downgrade(loads));
         let read = move || {
-            let file = segment.file();
-            if let Ok(bytes) = file.len()
-                && bytes <= bytes_max
-            {
-                let is_there = may_load && segment.load(0..bytes).is_there;
-                if !is_there {
-                    drop(file.read_ahead(0, bytes));
+            let Ok(bytes) = segment.file().len() else { return };
+            if bytes > bytes_max {
+                return;
+            }
+            let mut is_there = may_load;
+            for at in (0..bytes).step_by(LOADED_AT_A_TIME).take_while(|_| may_load) {
+                if walk.strong_count() == 0 {
+                    return;
                 }
+                is_there &= segment.load(at..bytes.min(at + LOADED_AT_A_TIME as u64)).is_there;
+            }
+            if !is_there {
+                drop(segment.file().read_ahead(0, bytes));
             }
         };
         self.read_pool().submit(Priority::High, Box::new(read));

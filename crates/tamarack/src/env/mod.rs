@@ -182,8 +182,8 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     /// [`read_at`](Self::read_at) that follows has less to wait for. Advice: an error is reported but changes no result.
     fn read_ahead(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Has all of `range` in the system's cache of files that the file has of it, and waits for that. What is not there is read into
-    /// [large pages](LARGE_PAGE_BYTES), which a device fills in half of the time, with all that is in them; what little is there in
-    /// small ones is read again. For what nobody writes to. Not all of it is there afterwards where much was there in small pages, or the system
+    /// [large pages](LARGE_PAGE_BYTES) where there are such, which a device fills in half of the time, with all that is in them; what little is
+    /// there in small ones is read again. For what nothing new is written to. Not all of it is there afterwards where much was there in small pages, or the system
     /// cannot do so. Advice: an error is reported but changes no result.
     fn load(&self, _range: Range<u64>) -> io::Result<Loaded> {
         Ok(Loaded::default())

@@ -209,8 +209,8 @@ impl Fetch {
         }
     }
 
-    /// Lets what is walked over be loaded, as far as that is worth it for the walk that `loads` knows. Nobody writes to segments of the log before
-    /// `written`.
+    /// Lets what is walked over be loaded, as far as that is worth it for the walk that `loads` knows, and before segment `written` of the log:
+    /// in front of that one, at most some are still at what they were to write.
     pub fn may_load(&mut self, loads: &Arc<Loads>, written: SegmentId) {
         let bytes = self.runs.iter().map(Run::len).sum::<u64>();
         if self.how.fill_cache && bytes >= LONG_WALK_BYTES_MIN {
@@ -228,7 +228,9 @@ impl Fetch {
         let Ok(segment) = self.reader.segments().get(id) else { return false };
         let wanted = range.end - range.start;
         let loaded = segment.load(range);
-        loads.note(wanted, loaded.read);
+        if loaded.is_there || loaded.read > 0 {
+            loads.note(wanted, loaded.read);
+        }
         loaded.is_there
     }
 

@@ -53,9 +53,9 @@ impl OpenSegment {
         &self.path
     }
 
-    /// Has `range` of it in memory, in large pages, and waits for that; nobody writes to it. Advice: what fails is told by who reads it.
+    /// Has `range` of it in memory, in large pages, and waits for that; nothing new is written to it. Advice: what fails is told by who reads it.
     pub fn load(&self, range: Range<u64>) -> Loaded {
-        let start = range.start;
+        let start = range.start / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
         let loaded = self.file.load(range).unwrap_or_default();
         if loaded.read > 0 {
             self.parted_to.fetch_min(start, Ordering::Relaxed);
@@ -70,15 +70,16 @@ impl OpenSegment {
             return 0;
         }
         let to = from.saturating_add(pages_max.saturating_mul(LARGE_PAGE_BYTES));
-        // Advice: without it more is read from the device.
-        drop(self.file.part_pages(from..to));
         let (end, pages) = match self.file.len() {
             Ok(len) if to < len => (to, pages_max),
             Ok(len) => (u64::MAX, len.saturating_sub(from).div_ceil(LARGE_PAGE_BYTES)),
             Err(_) => (u64::MAX, 0),
         };
-        // It stays where it is if some were loaded meanwhile.
-        self.parted_to.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed).ok();
+        // Before they are looked at: what is loaded from now on is either seen, or takes this back.
+        if self.parted_to.compare_exchange(from, end, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            // Advice: without it more is read from the device.
+            drop(self.file.part_pages(from..to));
+        }
         pages
     }
 
@@ -305,4 +306,28 @@ fn missing_or_io(path: &Path, error: io::Error) -> Error {
         return Error::corruption(path, 0, "a segment of the value log", "no file");
     }
     Error::io("open", path, error)
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::base::checksum::FileKind;
+    use crate::env::sim::{SimDisk, SimOptions};
+
+    #[test]
+    fn what_is_loaded_is_parted_again() {
+        const MIB: u64 = 1 << 20;
+        let env = SimDisk::new(&SimOptions::default()).env();
+        let path = PathBuf::from("/segment");
+        let file = env.fs.create_new(&path).expect("nothing fails");
+        file.set_len(33 * MIB).expect("nothing fails");
+        let segment = OpenSegment::new(file, path, Seed::new(CubeId(7), FileKind::Segment, 1, 0));
+        assert_eq!(segment.part_pages(10), 10);
+        assert_eq!(segment.part_pages(10), 7, "the last one is not whole");
+        assert_eq!(segment.part_pages(10), 0);
+        assert!(segment.load(5 * MIB..7 * MIB).is_there);
+        assert_eq!(segment.parted_to.load(Ordering::Relaxed), 4 * MIB, "where a large page begins");
+        assert_eq!(segment.part_pages(u64::MAX), 15);
+        assert_eq!(segment.part_pages(u64::MAX), 0);
+    }
 }

@@ -281,7 +281,7 @@ fn a_long_walk_over_values_in_disorder_has_whole_segments_read() {
     assert!(segments >= 4 && (1..=segments).contains(&asked()), "{} of {segments}", asked());
 }
 
-/// Large pages are read for long walks along the log, of what nobody writes to any more, and for nobody else.
+/// Large pages are read for long walks along the log, not of the segment that is written to, and for nobody else.
 #[test]
 fn only_long_walks_along_the_log_load_it() {
     let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));

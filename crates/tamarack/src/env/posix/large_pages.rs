@@ -52,13 +52,13 @@ pub fn load(file: &File, range: Range<u64>) -> io::Result<Loaded> {
             continue;
         }
         if there > 0 {
-            // A large page cannot be where a small one is.
-            fadvise(file, at, NonZero::new(len), rustix::fs::Advice::DontNeed)?;
+            // A large page cannot be where a small one is. If it stays, that is seen below.
+            fadvise(file, at, NonZero::new(len), rustix::fs::Advice::DontNeed).ok();
         }
         let first = at - start..at - start + len.min(PAGE_BYTES);
         // SAFETY: this changes no byte, and the range lies inside the region.
-        let is_known = unsafe { region.advise(first, Advice::LinuxPopulateRead) }?;
-        if !is_known || cached(&piece).is_none_or(|bytes| bytes < len) {
+        let is_done = unsafe { region.advise(first, Advice::LinuxPopulateRead) }.unwrap_or(false);
+        if !is_done || cached(&piece).is_none_or(|bytes| bytes < len) {
             return Ok(Loaded { is_there: false, ..loaded });
         }
         loaded.read += len;
