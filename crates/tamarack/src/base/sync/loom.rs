@@ -75,6 +75,11 @@ macro_rules! atomic_number {
             }
 
             /// As of `std`.
+            pub fn fetch_min(&self, value: $value, ordering: Ordering) -> $value {
+                self.take_turn().fetch_min(value, ordering)
+            }
+
+            /// As of `std`.
             pub fn fetch_or(&self, value: $value, ordering: Ordering) -> $value {
                 self.take_turn().fetch_or(value, ordering)
             }
