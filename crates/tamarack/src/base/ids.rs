@@ -42,6 +42,11 @@ impl SegmentId {
     pub fn is_cold(self) -> bool {
         self >= Self::COLD_FIRST
     }
+
+    /// Whether nothing new is written to it while `tail` is the last segment of the log.
+    pub fn is_done(self, tail: Self) -> bool {
+        self.is_cold() || self < tail
+    }
 }
 
 impl Sequence {

@@ -99,8 +99,8 @@ impl Cube {
             return;
         }
         sweep.begin_window();
-        let written = self.order.tail().0.segment;
-        fetch.may_load(&sweep.loads, written);
+        let tail = self.order.tail().0.segment;
+        fetch.may_load(&sweep.loads, tail);
         let (mut due, mut known) = (None, None);
         for (segment, bytes, first) in fetch.scattered() {
             if sweep.note(segment, bytes, self.options.segment_bytes_max) {
@@ -114,7 +114,7 @@ impl Cube {
         }
         if let Some(segment) = due {
             sweep.asked(segment);
-            self.read_whole(segment, written, &sweep.loads);
+            self.read_whole(segment, tail, &sweep.loads);
         }
     }
 
@@ -127,12 +127,12 @@ impl Cube {
         })
     }
 
-    /// Has the device read all of segment `id`, unless it is much larger than what was paid for; in large pages if it is before segment `written` of
-    /// the log, as long as the walk that `loads` knows goes on. Advice: what fails is read later, by those who want it.
-    fn read_whole(&self, id: SegmentId, written: SegmentId, loads: &Arc<Loads>) {
+    /// Has the device read all of segment `id`, unless it is much larger than what was paid for: in large pages if it is done while `tail` is the
+    /// last one of the log, and as long as the walk that `loads` knows goes on. Advice: what fails is read later, by those who want it.
+    fn read_whole(&self, id: SegmentId, tail: SegmentId, loads: &Arc<Loads>) {
         let Ok(segment) = self.reader.segments().get(id) else { return };
         let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
-        let (may_load, walk) = (id.is_cold() || id < written, Arc::downgrade(loads));
+        let (may_load, walk) = (id.is_done(tail), Arc::downgrade(loads));
         let read = move || {
             let Ok(bytes) = segment.file().len() else { return };
             if bytes > bytes_max {

@@ -51,7 +51,7 @@ pub struct Fetch {
     reader: Arc<SegmentReader>,
     keys: Arc<Vec<u8>>,
     how: How,
-    /// What the walk that it is part of has had loaded, and the first segment that may be written to.
+    /// What the walk that it is part of has had loaded, and the last segment of the log.
     loads: Option<(Arc<Loads>, SegmentId)>,
     wanted: Vec<Wanted>,
     /// Those that wait for the device, or may.
@@ -209,20 +209,20 @@ impl Fetch {
         }
     }
 
-    /// Lets what is walked over be loaded, as far as that is worth it for the walk that `loads` knows, and before segment `written` of the log:
-    /// in front of that one, at most some are still at what they were to write.
-    pub fn may_load(&mut self, loads: &Arc<Loads>, written: SegmentId) {
+    /// Lets what is walked over be loaded, as far as that is worth it for the walk that `loads` knows, and [done](SegmentId::is_done) while `tail`
+    /// is the last segment of the log.
+    pub fn may_load(&mut self, loads: &Arc<Loads>, tail: SegmentId) {
         let bytes = self.runs.iter().map(Run::len).sum::<u64>();
         if self.how.fill_cache && bytes >= LONG_WALK_BYTES_MIN {
-            self.loads = Some((Arc::clone(loads), written));
+            self.loads = Some((Arc::clone(loads), tail));
         }
     }
 
     /// Has the device read `stretch` into large pages, if it is a walk. Returns whether all of it is in memory now: who reads it need not
     /// have the kernel read ahead.
     fn load(&self, stretch: &[Run]) -> bool {
-        let (Some((loads, written)), Some((id, range))) = (&self.loads, walk(stretch)) else { return false };
-        if !(id.is_cold() || id < *written) || !loads.are_worth_it() {
+        let (Some((loads, tail)), Some((id, range))) = (&self.loads, walk(stretch)) else { return false };
+        if !id.is_done(*tail) || !loads.are_worth_it() {
             return false;
         }
         let Ok(segment) = self.reader.segments().get(id) else { return false };

@@ -78,8 +78,8 @@ pub const BUGS: &[Bug] = &[
         what: "Walks have segments read into large pages that are still written to.",
         edits: &[Edit {
             file: "vlog/fetch.rs",
-            find: "if !(id.is_cold() || id < *written) ||",
-            put: "if !(id.is_cold() || id < *written || BUG) ||",
+            find: "if !id.is_done(*tail) ||",
+            put: "if !(id.is_done(*tail) || BUG) ||",
         }],
         caught_by: ("engine", "only_long_walks_along_the_log_load_it"),
     },
