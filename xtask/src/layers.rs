@@ -49,6 +49,7 @@ const C_INTERFACE_RANKS: Ranks = &[
 ];
 
 const LEVELDB_READER_RANKS: Ranks = &[
+    ("checksum", 0),
     ("coding", 0),
     ("compression", 0),
     ("error", 0),

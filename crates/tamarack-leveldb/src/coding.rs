@@ -78,11 +78,6 @@ impl<'a> Input<'a> {
     }
 }
 
-/// CRC-32C as LevelDB stores it: turned and shifted, so that a checksum of bytes which hold checksums is a good one.
-pub fn masked(crc: u32) -> u32 {
-    crc.rotate_right(15).wrapping_add(0xa282_ead8)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,11 +107,5 @@ mod tests {
         assert_eq!(input.text(), Some(&b"abc"[..]));
         assert_eq!(input.text(), Some(&b""[..]));
         assert_eq!(input.text(), None);
-    }
-
-    #[test]
-    fn checksums_are_masked() {
-        assert_eq!(masked(0), 0xa282_ead8);
-        assert_eq!(masked(1), 0xa282_ead8 + (1 << 17));
     }
 }

@@ -39,6 +39,7 @@
 
 mod batch;
 mod block;
+mod checksum;
 mod coding;
 mod compression;
 mod context;

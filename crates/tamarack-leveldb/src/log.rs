@@ -7,7 +7,8 @@
 
 use std::path::Path;
 
-use crate::coding::{Input, masked};
+use crate::checksum::{crc32c, masked};
+use crate::coding::Input;
 use crate::error::{Damage, Result};
 use crate::file::SourceFile;
 
@@ -253,18 +254,18 @@ impl Header {
     }
 
     fn checksum_of(&self, data: &[u8]) -> u32 {
-        masked(crc32c::crc32c_append(crc32c::crc32c(&[self.kind]), data))
+        masked(crc32c(crc32c(0, &[self.kind]), data))
     }
 
     /// How much of `data` the checksum is of, if it is of any beginning. Tells a damaged length from a torn fragment: one that is
     /// torn passes for damaged once in 2^32 / `data.len()` times.
     fn whole_len(&self, data: &[u8]) -> Option<usize> {
-        let mut crc = crc32c::crc32c(&[self.kind]);
+        let mut crc = crc32c(0, &[self.kind]);
         if masked(crc) == self.checksum {
             return Some(0);
         }
         data.iter().enumerate().find_map(|(at, &byte)| {
-            crc = crc32c::crc32c_append(crc, &[byte]);
+            crc = crc32c(crc, &[byte]);
             (masked(crc) == self.checksum).then_some(at + 1)
         })
     }

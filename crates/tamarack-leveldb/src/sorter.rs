@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::checksum::crc32c;
 use crate::coding::Input;
 use crate::error::{Error, Result};
 use crate::keys::Trailer;
@@ -150,7 +151,7 @@ impl Sorter {
             header[8..12].copy_from_slice(&slot.value_len.to_le_bytes());
             header[12..].copy_from_slice(&slot.trailer.number().to_le_bytes());
             let data = &self.bytes[slot.start..][..slot.len()];
-            let crc = crc32c::crc32c_append(crc32c::crc32c(&header[4..]), data);
+            let crc = crc32c(crc32c(0, &header[4..]), data);
             header[..4].copy_from_slice(&crc.to_le_bytes());
             writer.write_all(&header)?;
             writer.write_all(data)?;
@@ -246,7 +247,7 @@ impl FileRun {
         let len = HEADER + key_len as usize + value_len as usize;
         self.fill(len)?;
         let data = &self.buffer[self.position..self.position + len];
-        if crc32c::crc32c(&data[4..]) != crc {
+        if crc32c(0, &data[4..]) != crc {
             return Err(changed());
         }
         self.trailer = Trailer::from_number(trailer).ok_or_else(changed)?;

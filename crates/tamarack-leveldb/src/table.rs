@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use crate::block::Block;
-use crate::coding::{Input, masked};
+use crate::checksum::{crc32c, masked};
+use crate::coding::Input;
 use crate::compression;
 use crate::error::{Damage, Error, Result};
 use crate::file::SourceFile;
@@ -132,7 +133,7 @@ fn check(bytes: &[u8]) -> std::result::Result<(&[u8], u8), (String, String)> {
     });
     let (covered, stored, kind, expected) =
         whole.ok_or_else(|| ("a block".to_owned(), format!("{} bytes", bytes.len())))?;
-    let found = masked(crc32c::crc32c(covered));
+    let found = masked(crc32c(0, covered));
     if found != expected {
         return Err((format!("the checksum {expected:08x}"), format!("{found:08x}")));
     }

@@ -5,7 +5,8 @@
 //! the first one that is no data block. Bytes that are not a block pass for one once in some billions.
 
 use crate::block::Block;
-use crate::coding::{Input, masked};
+use crate::checksum::{crc32c, masked};
+use crate::coding::Input;
 use crate::compression;
 use crate::error::{Error, Result};
 use crate::file::SourceFile;
@@ -86,7 +87,7 @@ fn next_block(file: &SourceFile, offset: u64) -> Result<Option<Handle>> {
             if ends(crc, window) {
                 return Ok(Some(Handle { offset, len: at - offset }));
             }
-            crc = crc32c::crc32c_append(crc, &window[..1]);
+            crc = crc32c(crc, &window[..1]);
             at += 1;
         }
     }
@@ -97,7 +98,7 @@ fn next_block(file: &SourceFile, offset: u64) -> Result<Option<Handle>> {
 fn ends(crc: u32, trailer: &[u8]) -> bool {
     let mut input = Input::new(trailer);
     let (Some(kind), Some(stored)) = (input.byte(), input.fixed32()) else { return false };
-    compression::is_known(kind) && masked(crc32c::crc32c_append(crc, &[kind])) == stored
+    compression::is_known(kind) && masked(crc32c(crc, &[kind])) == stored
 }
 
 fn read(file: &SourceFile, handle: Handle) -> Result<Content> {

@@ -36,7 +36,7 @@ pub fn text(bytes: &mut Vec<u8>, text: &[u8]) {
 
 /// The checksum of `bytes` as it is stored.
 pub fn masked(bytes: &[u8]) -> [u8; 4] {
-    let crc = crc32c::crc32c(bytes);
+    let crc = crc_fast::crc32_iscsi(bytes);
     crc.rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 

@@ -1,5 +1,7 @@
-//! CRC-32C, computed with the processor's instruction where there is one, and seeded so that bytes which are
+//! CRC-32C, computed with the processor's instructions for it where there are any, and seeded so that bytes which are
 //! whole but stand in the wrong place fail.
+
+use crc_fast::{CrcAlgorithm, Digest};
 
 use super::ids::CubeId;
 
@@ -10,7 +12,7 @@ pub struct Checksum(u32);
 impl Checksum {
     /// Starts from a seed that names where the bytes belong: cube, file and offset within the file.
     pub fn seeded(seed: Seed, offset: u64) -> Self {
-        Self(crc32c::crc32c_append(seed.0, &offset.to_le_bytes()))
+        Self(append(seed.0, &offset.to_le_bytes()))
     }
 
     /// Starts from nothing, for bytes whose place is bound by another checksum.
@@ -21,13 +23,21 @@ impl Checksum {
     /// Adds `bytes`.
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
-        Self(crc32c::crc32c_append(self.0, bytes))
+        Self(append(self.0, bytes))
     }
 
     /// The checksum to store.
     pub fn finish(self) -> u32 {
         self.0
     }
+}
+
+/// The CRC-32C of bytes of which the first have `crc`, and the others are `bytes`.
+#[inline]
+fn append(crc: u32, bytes: &[u8]) -> u32 {
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(bytes);
+    digest.finalize() as u32
 }
 
 /// The part of a checksum's seed that is the same for a whole file.
@@ -49,10 +59,10 @@ pub enum FileKind {
 impl Seed {
     /// The seed of file `number` of `kind` in `cube`; `salt` is the file's own random number, or 0.
     pub fn new(cube: CubeId, kind: FileKind, number: u64, salt: u64) -> Self {
-        let crc = crc32c::crc32c(&cube.0.to_le_bytes());
-        let crc = crc32c::crc32c_append(crc, &[kind as u8]);
-        let crc = crc32c::crc32c_append(crc, &number.to_le_bytes());
-        Self(crc32c::crc32c_append(crc, &salt.to_le_bytes()))
+        let crc = append(0, &cube.0.to_le_bytes());
+        let crc = append(crc, &[kind as u8]);
+        let crc = append(crc, &number.to_le_bytes());
+        Self(append(crc, &salt.to_le_bytes()))
     }
 }
 
@@ -143,6 +153,23 @@ mod tests {
     fn known_answer() {
         // The check value of CRC-32C from RFC 3720, appendix B.4: 32 zero bytes.
         assert_eq!(Checksum::unseeded().with(&[0; 32]).finish(), 0x8a91_36aa);
+    }
+
+    /// Which instructions compute it depends on the processor, and on how many bytes there are, and where.
+    #[test]
+    fn whatever_computes_it_does_so_by_the_definition() {
+        let bytes: Vec<u8> = (0..9000_u32).map(|at| (at.wrapping_mul(0x9e37_79b1) >> 23) as u8).collect();
+        let by_definition = |bytes: &[u8]| {
+            let step = |state: u32, byte: &u8| state >> 8 ^ EFFECTS[usize::from(state as u8 ^ byte)];
+            !bytes.iter().fold(!7, step)
+        };
+        let lens = (0..1200).chain((1200..8900).step_by(97)).step_by(STEP);
+        for (from, len) in lens.enumerate().map(|(number, len)| (number % 67, len)) {
+            let bytes = &bytes[from..][..len];
+            assert_eq!(append(7, bytes), by_definition(bytes), "{len} bytes from {from}");
+            let (first, second) = bytes.split_at(len / 3);
+            assert_eq!(append(append(7, first), second), by_definition(bytes), "{len} bytes in two pieces");
+        }
     }
 
     /// Of what is tried in every place, Miri tries some: it is some hundred times slower.

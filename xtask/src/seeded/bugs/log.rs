@@ -268,8 +268,8 @@ pub const BUGS: &[Bug] = &[
         what: "Checksums do not say where in the file the bytes belong.",
         edits: &[Edit {
             file: "base/checksum.rs",
-            find: "Self(crc32c::crc32c_append(seed.0, &offset.to_le_bytes()))",
-            put: "if BUG { Self(seed.0) } else { Self(crc32c::crc32c_append(seed.0, &offset.to_le_bytes())) }",
+            find: "Self(append(seed.0, &offset.to_le_bytes()))",
+            put: "if BUG { Self(seed.0) } else { Self(append(seed.0, &offset.to_le_bytes())) }",
         }],
         caught_by: ("lib", "base::checksum::tests::every_part_of_the_seed_matters"),
     },
@@ -278,8 +278,8 @@ pub const BUGS: &[Bug] = &[
         what: "Checksums do not say in which file the bytes belong.",
         edits: &[Edit {
             file: "base/checksum.rs",
-            find: "crc32c::crc32c_append(crc, &number.to_le_bytes())",
-            put: "if BUG { crc } else { crc32c::crc32c_append(crc, &number.to_le_bytes()) }",
+            find: "append(crc, &number.to_le_bytes())",
+            put: "if BUG { crc } else { append(crc, &number.to_le_bytes()) }",
         }],
         caught_by: ("lib", "base::checksum::tests::every_part_of_the_seed_matters"),
     },
