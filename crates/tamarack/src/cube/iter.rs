@@ -19,6 +19,7 @@ use crate::base::error::{Error, Result};
 use crate::base::memory::Taken;
 use crate::base::sync::Arc;
 use crate::vlog::fetch::How;
+use crate::vlog::walk_pages::WalkPages;
 
 /// Entries of the largest window of a caller that asks for few values.
 const WINDOW_ENTRIES_FEW: usize = 64;
@@ -266,6 +267,11 @@ impl CubeIter {
                 break;
             }
             self.ahead.push_back(window);
+        }
+        let is_past_cache = !self.how.fill_cache || self.cube.reader.segments().are_direct();
+        if self.sweep.pages.is_none() && (is_past_cache || self.sweep.is_long()) {
+            let pages = WalkPages::new(&self.cube.reader, &self.cube.memory.scans, windows + 1);
+            self.sweep.pages = pages.map(Arc::new);
         }
         let source = Source { cube: &self.cube, version: &self.state.version, how: self.how };
         for window in std::iter::once(&mut self.window).chain(&mut self.ahead) {

@@ -62,7 +62,7 @@ impl Reading {
     /// What it costs that values which were not in memory do not lie together, as bytes that the device could read in sequence
     /// meanwhile: one read there would be in any order.
     pub fn scattered_cost(&self) -> u64 {
-        self.fetch.scattered().skip(1).map(|(_, bytes, _)| cost_of(bytes)).sum()
+        self.fetch.scattered().skip(1).map(|(_, scattered)| cost_of(scattered.bytes)).sum()
     }
 
     /// Whether more was in memory than not, if somebody looked.

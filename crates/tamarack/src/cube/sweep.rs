@@ -1,37 +1,49 @@
-//! When a long walk has the device read whole segments, from front to back.
+//! When a long walk has the device read what lies around a value along with it.
 //!
 //! Values lie in the order in which they came. A walk over values that came in another order reads a page here and a page there
-//! of every segment, and in the end all of them; and the device reads a segment from front to back in the time of eight hundred
-//! single reads. So the walk counts what its scattered reads of each segment cost, as bytes that the device could have read in
-//! sequence meanwhile. When a quarter of a segment is paid for, a walk that goes on will want more of it than that: the device is asked for
-//! all of it, in the background, and the windows to come find their pages in memory.
+//! of the log, and in the end all of it; and the device reads a *piece* of it, as much as fits into one large page of memory, in the time of some
+//! fifty single reads. So the walk counts what its scattered reads of each piece cost, as bytes that the device could have read in
+//! sequence meanwhile. When a quarter of a piece is paid for, a walk that goes on will want more of it than that: whoever reads the next value
+//! of it has all of it read first, and the others find theirs in memory. What is read in vain costs at most four times what was paid.
 //!
-//! That helps as long as the pages stay there. Of each window one value is tried that should be in memory by now; if more of them are
-//! missing than found, nothing is read in advance any more. No segment is asked for twice by the same iterator, and no more than one
-//! for each window.
+//! Large values are read as fast by themselves as in pieces, if they go into large pages, too: where there are queues of reads, whose memory
+//! is in such. That is past the system's cache of files, which a long walk would fill with what it asks for once; a shorter one may be made again,
+//! and so fills it.
+//!
+//! That helps as long as the pieces stay there. Of each window a few values are tried that should be in memory by now; if more of them are
+//! missing than found, nothing is read along any more. No piece is read twice for the same iterator, and of those that are due at the same time a
+//! few for each window: who waits for a window waits for them.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use super::Cube;
-use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
-use crate::env::pool::Priority;
-use crate::vlog::fetch::Fetch;
+use crate::env::LARGE_PAGE_BYTES;
+use crate::vlog::fetch::{Fetch, Route, Scattered};
 use crate::vlog::loads::Loads;
+use crate::vlog::piece::{Piece, Place};
+use crate::vlog::walk_pages::WalkPages;
 
 /// What one scattered read costs: 12 µs of the reference machine's device when many are under way, in which it reads so many
 /// bytes in sequence ...
 const READ_COST_BYTES: u64 = 40 * 1024;
 /// ... and as many bytes in one piece at some place cost so many times what they do in sequence.
 const BYTES_COST: u64 = 3;
-/// The part of a segment that must be paid for.
+/// The part of a piece that must be paid for.
 const PAID_PART: u64 = 4;
-/// A segment is in memory when so many windows more have been read.
-const WINDOWS_UNTIL_READ: u64 = 4;
-/// A segment is loaded in steps of so many bytes: after each, somebody may have lost interest.
-const LOADED_AT_A_TIME: usize = 16 << 20;
-/// So many values may be missing, beyond those that are found, before that counts.
+/// Values of so many bytes and more, to so many, are read by themselves ...
+const LARGE_BYTES: RangeInclusive<u64> = 32 << 10..=1 << 20;
+/// ... behind so many bytes of them.
+const LONG_WALK_BYTES: u64 = 64 << 20;
+/// So many pieces are read for one window, at most.
+const PIECES_MAX: usize = 64;
+/// A piece is in memory when so many windows more have been read: as many may be under way.
+const WINDOWS_UNTIL_READ: u64 = 8;
+/// So many values of a window are tried ...
+const TRIED_MAX: usize = 4;
+/// ... and so many may be missing, beyond those that are found, before that counts.
 const MISSES_MAX: u64 = 4;
 
 /// What a scattered read of `bytes` costs, as bytes that the device could have read in sequence meanwhile.
@@ -39,50 +51,69 @@ pub fn cost_of(bytes: u64) -> u64 {
     READ_COST_BYTES + BYTES_COST * bytes
 }
 
-/// What one walk knows of it.
+/// What one walk knows of it: some thirty bytes for each piece that it has gone over.
 #[derive(Debug, Default)]
 pub struct Sweep {
-    windows: u64,
-    segments: HashMap<SegmentId, Progress>,
+    window: u64,
+    pieces: HashMap<Place, Progress>,
+    /// Those that may still be read, and since when.
+    under_way: HashMap<Place, (u64, Arc<Piece>)>,
+    /// How many more may be for this window.
+    left: usize,
     hits: u64,
     misses: u64,
+    /// Bytes of large values.
+    large_bytes: u64,
+    /// What goes past the system's cache goes into these.
+    pub(super) pages: Option<Arc<WalkPages>>,
     /// What it has had loaded.
     pub(super) loads: Arc<Loads>,
 }
 
-/// Where it is with a segment.
+/// Where it is with a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     /// What has been paid so far.
     Paid(u64),
-    /// It is read whole since this window.
-    Asked(u64),
+    /// It was read, or is.
+    Read,
 }
+
+/// What a value lies in was read some windows ago.
+#[derive(Debug)]
+struct InMemory;
 
 impl Sweep {
     /// Begins with the next window.
     fn begin_window(&mut self) {
-        self.windows += 1;
+        self.window += 1;
+        self.left = PIECES_MAX;
+        self.under_way.retain(|_, (since, _)| self.window - *since < WINDOWS_UNTIL_READ);
     }
 
-    /// Notes a scattered read of `bytes` of `segment`, which may have up to `segment_bytes`. Returns whether that one is worth being
-    /// read whole.
-    fn note(&mut self, segment: SegmentId, bytes: u64, segment_bytes: u64) -> bool {
-        let progress = self.segments.entry(segment).or_insert(Progress::Paid(0));
-        let Progress::Paid(paid) = progress else { return false };
+    /// Whether it goes on past the system's cache if it has pages to read into.
+    pub(super) fn is_long(&self) -> bool {
+        self.large_bytes > LONG_WALK_BYTES
+    }
+
+    /// Notes a scattered read of `bytes` at `place`, which `is_done` if nothing new is written to its segment. Returns the piece that is to be read
+    /// before, or whether that should be in memory.
+    fn note(&mut self, place: Place, bytes: u64, is_done: bool) -> Result<Option<Arc<Piece>>, InMemory> {
+        let helps = self.misses <= self.hits + MISSES_MAX;
+        let progress = self.pieces.entry(place).or_insert(Progress::Paid(0));
+        let Progress::Paid(paid) = progress else {
+            let piece = self.under_way.get(&place).ok_or(InMemory)?;
+            return Ok(Some(Arc::clone(&piece.1)));
+        };
         *paid += cost_of(bytes);
-        *paid >= segment_bytes / PAID_PART && self.misses <= self.hits + MISSES_MAX
-    }
-
-    /// The device is asked for `segment`.
-    fn asked(&mut self, segment: SegmentId) {
-        self.segments.insert(segment, Progress::Asked(self.windows));
-    }
-
-    /// Whether what is in `segment` should be in memory.
-    fn should_have(&self, segment: SegmentId) -> bool {
-        let asked = |since: u64| self.windows - since >= WINDOWS_UNTIL_READ;
-        matches!(self.segments.get(&segment), Some(&Progress::Asked(since)) if asked(since))
+        if *paid < LARGE_PAGE_BYTES / PAID_PART || self.left == 0 || !helps {
+            return Ok(None);
+        }
+        *progress = Progress::Read;
+        self.left -= 1;
+        let piece = Arc::new(Piece::new(place, is_done));
+        self.under_way.insert(place, (self.window, Arc::clone(&piece)));
+        Ok(Some(piece))
     }
 
     /// What should be in memory is, or is not.
@@ -92,29 +123,36 @@ impl Sweep {
 }
 
 impl Cube {
-    /// Notes the reads of a window that is about to be read, and has the device begin with what is worth it.
+    /// Notes the reads of a window that is about to be read, and has what is worth it read with them.
     pub(super) fn sweep(&self, sweep: &mut Sweep, fetch: &mut Fetch) {
         if self.reader.segments().are_direct() {
-            // What is read whole would not be kept.
-            return;
+            // What is read along would not be kept.
+            return fetch.take_routes(Vec::new(), sweep.pages.as_ref());
         }
         sweep.begin_window();
         let tail = self.order.tail().0.segment;
         fetch.may_load(&sweep.loads, tail);
-        let (mut due, mut known) = (None, None);
-        for (segment, bytes, first) in fetch.scattered() {
-            if sweep.note(segment, bytes, self.options.segment_bytes_max) {
-                due = due.or(Some(segment));
-            } else if known.is_none() && sweep.should_have(segment) {
-                known = Some(first);
+        let (mut routes, mut tried) = (Vec::new(), Vec::new());
+        for (number, Scattered { bytes, first_value, is_alone }) in fetch.scattered() {
+            if is_alone && LARGE_BYTES.contains(&bytes) {
+                sweep.large_bytes += bytes;
+                if sweep.is_long() && sweep.pages.is_some() {
+                    routes.push((number, Route::PastCache));
+                }
+                if !sweep.is_long() || sweep.pages.is_some() {
+                    continue;
+                }
+            }
+            let place = Place::of(first_value.segment, first_value.offset.into());
+            match sweep.note(place, bytes, first_value.segment.is_done(tail)) {
+                Ok(Some(piece)) => routes.push((number, Route::Behind(piece))),
+                Err(InMemory) if tried.len() < TRIED_MAX => tried.push(first_value),
+                Ok(None) | Err(InMemory) => {}
             }
         }
-        if let Some(pointer) = known {
+        fetch.take_routes(routes, sweep.pages.as_ref());
+        for pointer in tried {
             sweep.learn(self.is_in_memory(pointer));
-        }
-        if let Some(segment) = due {
-            sweep.asked(segment);
-            self.read_whole(segment, tail, &sweep.loads);
         }
     }
 
@@ -126,67 +164,67 @@ impl Cube {
             segment.file().read_cached(&mut byte, pointer.offset.into()).is_ok_and(|found| found)
         })
     }
-
-    /// Has the device read all of segment `id`, unless it is much larger than what was paid for: in large pages if it is done while `tail` is the
-    /// last one of the log, and as long as the walk that `loads` knows goes on. Advice: what fails is read later, by those who want it.
-    fn read_whole(&self, id: SegmentId, tail: SegmentId, loads: &Arc<Loads>) {
-        let Ok(segment) = self.reader.segments().get(id) else { return };
-        let bytes_max = self.options.segment_bytes_max.saturating_mul(2);
-        let (may_load, walk) = (id.is_done(tail), Arc::downgrade(loads));
-        let read = move || {
-            let Ok(bytes) = segment.file().len() else { return };
-            if bytes > bytes_max {
-                return;
-            }
-            let mut is_there = may_load;
-            for at in (0..bytes).step_by(LOADED_AT_A_TIME).take_while(|_| may_load) {
-                if walk.strong_count() == 0 {
-                    return;
-                }
-                is_there &= segment.load(at..bytes.min(at + LOADED_AT_A_TIME as u64)).is_there;
-            }
-            if !is_there {
-                drop(segment.file().read_ahead(0, bytes));
-            }
-        };
-        self.read_pool().submit(Priority::High, Box::new(read));
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::SegmentId;
 
     const MIB: u64 = 1 << 20;
-    const ID: SegmentId = SegmentId(3);
+
+    fn place(number: u64) -> Place {
+        Place::of(SegmentId(3), number * LARGE_PAGE_BYTES + 5)
+    }
+
+    /// In its first window.
+    fn begun() -> Sweep {
+        let mut sweep = Sweep::default();
+        sweep.begin_window();
+        sweep
+    }
+
+    /// Whether the read waits for a piece.
+    fn waits(sweep: &mut Sweep, place: Place, bytes: u64) -> bool {
+        matches!(sweep.note(place, bytes, true), Ok(Some(_)))
+    }
 
     #[test]
-    fn a_segment_is_read_whole_once_a_quarter_of_it_is_paid_for() {
-        let mut sweep = Sweep::default();
-        let until_due = |sweep: &mut Sweep, segment: u32, bytes| {
-            (1..).find(|_| sweep.note(SegmentId(segment), bytes, 32 * MIB)).expect("at last")
-        };
-        assert_eq!(until_due(&mut sweep, 1, 0), 205, "of reads of next to nothing");
-        assert_eq!(until_due(&mut sweep, 2, 64 * 1024), 36);
-        sweep.asked(SegmentId(2));
-        assert!(!sweep.note(SegmentId(2), 64 * MIB, 32 * MIB), "only once");
+    fn a_piece_is_read_once_a_quarter_of_it_is_paid_for() {
+        let mut sweep = begun();
+        let mut until_due =
+            |number, bytes| (1..).find(|_| waits(&mut sweep, place(number), bytes)).expect("at last");
+        assert_eq!(until_due(1, 0), 13, "of reads of next to nothing");
+        assert_eq!(until_due(2, 64 * 1024), 3);
+        assert_eq!(until_due(3, 2 * MIB), 1);
+        let Ok(Some(one)) = sweep.note(place(2), 0, true) else { panic!("it is under way") };
+        let Ok(Some(same)) = sweep.note(place(2), 0, true) else { panic!("it is under way") };
+        assert!(Arc::ptr_eq(&one, &same), "who waits for it waits for the same");
+        (1..WINDOWS_UNTIL_READ).for_each(|_| sweep.begin_window());
+        assert!(waits(&mut sweep, place(2), 0));
+        sweep.begin_window();
+        assert!(sweep.note(place(2), 64 * MIB, true).is_err(), "it is in memory, and never read again");
+        assert!(sweep.under_way.is_empty());
+    }
+
+    #[test]
+    fn few_pieces_are_read_for_one_window() {
+        let mut sweep = begun();
+        let due = |sweep: &mut Sweep| (0..1000).filter(|&number| waits(sweep, place(number), MIB)).count();
+        assert_eq!(due(&mut sweep), PIECES_MAX);
+        sweep.begin_window();
+        assert_eq!(due(&mut sweep), 2 * PIECES_MAX, "some of which are under way");
     }
 
     #[test]
     fn who_finds_nothing_in_memory_asks_for_no_more() {
-        let mut sweep = Sweep::default();
-        sweep.begin_window();
-        assert!(sweep.note(ID, 32 * MIB, 32 * MIB));
-        sweep.asked(ID);
-        for _ in 0..WINDOWS_UNTIL_READ {
-            assert!(!sweep.should_have(ID), "not yet");
-            sweep.begin_window();
-        }
-        assert!(sweep.should_have(ID) && !sweep.should_have(SegmentId(4)));
+        let mut sweep = begun();
         sweep.learn(true);
         (0..=MISSES_MAX).for_each(|_| sweep.learn(false));
-        assert!(sweep.note(SegmentId(5), 32 * MIB, 32 * MIB), "as many may be missing");
+        assert!(waits(&mut sweep, place(5), 2 * MIB), "as many may be missing");
         sweep.learn(false);
-        assert!(!sweep.note(SegmentId(6), 32 * MIB, 32 * MIB));
+        assert!(!waits(&mut sweep, place(6), 2 * MIB));
+        sweep.learn(true);
+        assert!(waits(&mut sweep, place(6), 2 * MIB));
     }
 }

@@ -92,8 +92,8 @@ pub trait Fs: Send + Sync + fmt::Debug {
 /// Reads that are under way at a time: one thread begins them without waiting for any, and takes their outcomes as they come, in
 /// any order. What is under way when the queue is dropped is waited for, and lost.
 pub trait ReadQueue: Send + fmt::Debug {
-    /// How many more reads may be under way.
-    fn room(&self) -> usize;
+    /// Whether a read of `len` bytes may be taken in.
+    fn has_room(&self, len: usize) -> bool;
     /// Whether none is.
     fn is_empty(&self) -> bool;
     /// Takes in a read of `len` bytes of `file` at `offset`, which `ticket` tells from others. There must be room.
@@ -104,10 +104,21 @@ pub trait ReadQueue: Send + fmt::Debug {
     /// Waits until a read has ended, if any is under way, and hands over the outcomes there are: tickets, and what
     /// [`File::read_at`] would have given, so fewer bytes than were wanted at the end of a file alone.
     fn finish_some(&mut self, done: &mut dyn FnMut(usize, io::Result<&[u8]>));
+    /// Has reads that are not small go into memory in [large pages](LARGE_PAGE_BYTES), as many bytes at a time as one of them has: into `pages`, which
+    /// another queue [gave back](Self::give_back_pages), or else some that it takes when there is something to read. No read is under way. Where
+    /// there are none to be had, this does nothing.
+    fn use_pages(&mut self, _pages: Option<ReadPages>) {}
+    /// Ends that, with no read under way.
+    fn give_back_pages(&mut self) -> Option<ReadPages> {
+        None
+    }
     /// Gives back what memory it can do without while it is not in use, with no read under way. Returns whether it is worth
     /// being used again.
     fn rest(&mut self) -> bool;
 }
+
+/// Memory that some kind of queue reads into.
+pub type ReadPages = Box<dyn Any + Send>;
 
 /// What reads past the system's cache are best multiples of: hardly a device has larger sectors.
 pub const PAGE_BYTES: u64 = 4096;

@@ -6,21 +6,26 @@
 //! has all reads of a share under way, and there are few shares; elsewhere each share has one read at a time, and there are
 //! many. [`plan`] is pure; which threads there are is the caller's business.
 
+mod share;
+
 use std::ops::Range;
 
+use self::share::{Share, Wait};
 use super::loads::Loads;
 use super::open_segments::OpenSegment;
+use super::piece::Piece;
 use super::plan::{
     RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretches, walk,
 };
 use super::queues;
 use super::reader::{SegmentReader, StoredValue};
-use crate::base::error::{Error, Result};
+use super::walk_pages::WalkPages;
+use crate::base::error::Error;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, Mutex};
+use crate::env::LARGE_PAGE_BYTES;
 use crate::env::pool::Job;
-use crate::env::{LARGE_PAGE_BYTES, PAGE_BYTES};
 
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.
 const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
@@ -29,7 +34,7 @@ const LONG_WALK_BYTES_MIN: u64 = LARGE_PAGE_BYTES / 2;
 /// So many reads that find nothing in memory, beyond those that do, show that not much is there.
 const MISSES_MAX: usize = 8;
 
-/// Reads of so many bytes, on average, are left to threads: what comes out of a queue is copied once more.
+/// Reads through the cache of so many bytes, on average, are left to threads: what comes out of a queue is copied once more.
 const QUEUED_RUN_BYTES_MAX: u64 = 32 * 1024;
 /// So many bytes of reads are under way at a time in a queue ...
 const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -56,6 +61,10 @@ pub struct Fetch {
     wanted: Vec<Wanted>,
     /// Those that wait for the device, or may.
     runs: Vec<Run>,
+    /// How each of them is read; empty if all are as usual.
+    routes: Vec<Route>,
+    /// What goes past the system's cache goes into these.
+    pages: Option<Arc<WalkPages>>,
     /// In how many shares they are dealt at most, if each has one read under way.
     ways: usize,
     manner: Manner,
@@ -110,15 +119,29 @@ impl Fetch {
         let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
         let reader = Arc::clone(reader);
         let manner = Manner::Shared(1);
-        let mut fetch =
-            Self { reader, keys, how, loads: None, wanted, runs, ways, manner, runs_of_share: 1, progress };
+        let mut fetch = Self {
+            reader,
+            keys,
+            how,
+            loads: None,
+            wanted,
+            runs,
+            routes: Vec::new(),
+            pages: None,
+            ways,
+            manner,
+            runs_of_share: 1,
+            progress,
+        };
         fetch.deal();
         fetch
     }
 
     /// Deals the runs into shares.
     fn deal(&mut self) {
-        self.manner = manner(&self.runs, self.ways, || self.reader.queues().are_there());
+        let into_pages =
+            self.pages.is_some() && (0..self.runs.len()).any(|number| self.is_past_cache(number));
+        self.manner = manner(&self.runs, self.ways, into_pages, || self.reader.queues().are_there());
         let shares = if let Manner::Shared(shares) = self.manner { shares } else { 1 };
         self.runs_of_share = self.runs.len().div_ceil(shares.max(1)).max(1);
     }
@@ -130,10 +153,10 @@ impl Fetch {
         let mut left = std::mem::take(&mut self.runs);
         let buffer = self.progress.lock().buffers.pop();
         let mut share = Share::new(buffer.unwrap_or_default());
-        let (mut hits, mut misses) = (0, 0);
+        let (is_direct, mut hits, mut misses) = (self.reader.segments().are_direct(), 0, 0);
         left.retain(|run| {
             let tried = misses <= hits + MISSES_MAX && run.len() <= RUN_BYTES_MAX;
-            let found = tried && share.read_run(self, run, Wait::No);
+            let found = tried && share.read_run(self, run, is_direct, Wait::No);
             *(if found { &mut hits } else { &mut misses }) += 1;
             !found
         });
@@ -143,10 +166,48 @@ impl Fetch {
         hits > misses
     }
 
-    /// The reads that are not part of a walk along the log: segment, bytes, and the first value.
-    pub fn scattered(&self) -> impl Iterator<Item = (SegmentId, u64, ValuePointer)> {
-        let scattered = self.runs.iter().filter(|run| !run.is_walk());
-        scattered.map(|run| (run.segment, run.len(), self.wanted[run.members.start].pointer))
+    /// The reads that are too short to be part of a walk along the log, or alone: each with its number.
+    pub fn scattered(&self) -> impl Iterator<Item = (usize, Scattered)> {
+        let (mut next, wanted) = (0, &self.wanted);
+        stretches(&self.runs).flat_map(move |stretch| {
+            let (first, is_alone) = (next, walk(stretch).is_none());
+            next += stretch.len();
+            let scattered = stretch.iter().enumerate().filter(move |(_, run)| is_alone || !run.is_walk());
+            scattered.map(move |(at, run)| {
+                let first_value = wanted[run.members.start].pointer;
+                (first + at, Scattered { bytes: run.len(), first_value, is_alone })
+            })
+        })
+    }
+
+    /// Has reads, by their numbers, take these routes, and those past the cache go into `pages`. Nobody has begun.
+    pub fn take_routes(&mut self, routes: Vec<(usize, Route)>, pages: Option<&Arc<WalkPages>>) {
+        self.pages = pages.cloned();
+        for (number, route) in routes {
+            self.routes.resize(self.runs.len(), Route::Usual);
+            self.routes[number] = route;
+        }
+        self.deal();
+    }
+
+    /// Whether run `number` is read past the system's cache of files.
+    fn is_past_cache(&self, number: usize) -> bool {
+        match self.routes.get(number) {
+            Some(Route::PastCache) => true,
+            Some(Route::Behind(_)) => false,
+            Some(Route::Usual) | None => {
+                self.reader.segments().are_direct() || self.runs[number].is_walk() && !self.how.fill_cache
+            }
+        }
+    }
+
+    /// Waits until the piece was read that is to be before run `number`, if there is one.
+    fn wait_for_piece(&self, number: usize) {
+        if let Some(Route::Behind(piece)) = self.routes.get(number)
+            && let Ok(segment) = self.reader.segments().get(self.runs[number].segment)
+        {
+            piece.read(&segment);
+        }
     }
 
     /// How many threads could do something.
@@ -170,8 +231,11 @@ impl Fetch {
         if self.manner != Manner::Queued || !is_left {
             return None;
         }
-        let queue = self.reader.queues().take()?;
+        let mut queue = self.reader.queues().take()?;
         let (runs, buffer) = self.begin_share()?;
+        if let Some(pages) = &self.pages {
+            queue.use_pages(pages.take());
+        }
         let mut begun = Begun::new(self, runs, Share::new(buffer), queue);
         begun.fill(self);
         begun.queue.submit();
@@ -187,6 +251,9 @@ impl Fetch {
             }
             begun.take_some(self);
         }
+        if let Some(pages) = &self.pages {
+            pages.put_back(begun.queue.give_back_pages());
+        }
         self.done(begun.share);
     }
 
@@ -197,14 +264,9 @@ impl Fetch {
         }
         while let Some((runs, buffer)) = self.begin_share() {
             let mut share = Share::new(buffer);
-            let runs = &self.runs[runs];
-            share.out.found.reserve_exact(runs.iter().map(|run| run.members.len()).sum());
-            for stretch in stretches(runs) {
-                share.is_loaded = self.load(stretch);
-                for run in stretch {
-                    share.read_run(self, run, Wait::Yes);
-                }
-            }
+            let values = self.runs[runs.clone()].iter().map(|run| run.members.len());
+            share.out.found.reserve_exact(values.sum());
+            runs.clone().for_each(|number| share.read_here(self, number, &runs));
             self.done(share);
         }
     }
@@ -253,6 +315,28 @@ impl Fetch {
     }
 }
 
+/// A read that is by itself.
+#[derive(Debug)]
+pub struct Scattered {
+    /// How much is read.
+    pub bytes: u64,
+    /// What is read first.
+    pub first_value: ValuePointer,
+    /// Whether it goes on neither before nor behind.
+    pub is_alone: bool,
+}
+
+/// How a run is read that is no part of a walk along the log.
+#[derive(Debug, Clone)]
+pub enum Route {
+    /// Through the system's cache of files, unless nothing is.
+    Usual,
+    /// So as well, when this piece, which has it, was read.
+    Behind(Arc<Piece>),
+    /// Past the cache, but for what is there already.
+    PastCache,
+}
+
 /// How the reads of a fetch are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
@@ -262,21 +346,16 @@ enum Manner {
     Shared(usize),
 }
 
-/// How `runs` are read, if there are to be up to `ways` shares with one read under way, and there may be queues.
-fn manner(runs: &[Run], ways: usize, are_queues: impl FnOnce() -> bool) -> Manner {
+/// How `runs`, which may go `into_pages`, are read, if there are to be up to `ways` shares with one read under way, and there may be queues.
+fn manner(runs: &[Run], ways: usize, into_pages: bool, are_queues: impl FnOnce() -> bool) -> Manner {
     let (count, bytes) = (runs.len() as u64, runs.iter().map(Run::len).sum::<u64>());
-    if bytes >= WALK_BYTES_MIN * count {
-        return Manner::Shared(ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize));
+    let is_walk = bytes >= WALK_BYTES_MIN * count;
+    let goes_into_queue = into_pages || bytes < QUEUED_RUN_BYTES_MAX * count;
+    if goes_into_queue && count > 1 && are_queues() {
+        Manner::Queued
+    } else {
+        Manner::Shared(if is_walk { ways.min(bytes.div_ceil(WALK_SHARE_BYTES) as usize) } else { ways })
     }
-    let small = bytes < QUEUED_RUN_BYTES_MAX * count;
-    if small && count > 1 && are_queues() { Manner::Queued } else { Manner::Shared(ways) }
-}
-
-/// Whether a read may wait for the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Yes,
-    No,
 }
 
 /// A share whose reads are under way.
@@ -311,13 +390,17 @@ impl Begun {
     /// Has as many reads under way as the queue takes.
     fn fill(&mut self, fetch: &Fetch) {
         let first = self.next;
-        while self.next < self.runs.end && self.queue.room() > 0 && self.bytes < QUEUED_BYTES_MAX {
-            let run = &fetch.runs[self.next];
-            if run.is_walk() {
+        while self.next < self.runs.end && self.bytes < QUEUED_BYTES_MAX {
+            let (run, past_cache) = (&fetch.runs[self.next], fetch.is_past_cache(self.next));
+            let len = usize::try_from(run.len()).expect("runs are bounded");
+            if !self.queue.has_room(len) {
+                break;
+            }
+            if !past_cache && (run.is_walk() || matches!(fetch.routes.get(self.next), Some(Route::Behind(_))))
+            {
                 self.queue.submit();
-                self.share.read_run(fetch, run, Wait::Yes);
-            } else if let Some(segment) = self.share.segment_of(fetch, run) {
-                let len = usize::try_from(run.len()).expect("runs are bounded");
+                self.share.read_here(fetch, self.next, &self.runs);
+            } else if let Some(segment) = self.share.segment_of(fetch, run, past_cache) {
                 self.queue.begin(self.next, segment.shared_file(), run.start, len);
                 fetch.reader.count_read(run.len());
                 self.bytes += run.len();
@@ -338,188 +421,5 @@ impl Begun {
             *bytes -= run.len();
             share.take_run(fetch, &segment, run, read.unwrap_or_default());
         });
-    }
-}
-
-/// What has been read of a share.
-struct Share {
-    /// The segment of the last run.
-    segment: Option<(SegmentId, Arc<OpenSegment>)>,
-    /// What is read at present was loaded.
-    is_loaded: bool,
-    /// Bytes at the front of the buffer that values lie in.
-    used: usize,
-    out: Fetched,
-}
-
-impl Share {
-    fn new(buffer: Vec<u8>) -> Self {
-        Self {
-            segment: None,
-            is_loaded: false,
-            used: 0,
-            out: Fetched { bytes: buffer, ..Fetched::default() },
-        }
-    }
-
-    /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
-    fn read_run(&mut self, fetch: &Fetch, run: &Run, wait: Wait) -> bool {
-        let Some(segment) = self.segment_of(fetch, run) else { return true };
-        let members = &fetch.wanted[run.members.clone()];
-        if wait == Wait::No {
-            // What fails is read again, by those who tell why.
-            return self.read_joined(fetch, &segment, run, members, wait).unwrap_or(false);
-        }
-        if members.len() > 1 && self.read_joined(fetch, &segment, run, members, wait).is_ok() {
-            return true;
-        }
-        // A member by itself; or the joined read failed, and each member is to have its own outcome.
-        let past_cache = (run.is_walk() && !fetch.how.fill_cache)
-            .then(|| fetch.reader.segments().past_cache(run.segment).ok())
-            .flatten();
-        for want in members {
-            self.read_one(fetch, past_cache.as_deref().unwrap_or(&segment), want);
-        }
-        true
-    }
-
-    /// Takes the values of `run` out of its `bytes`. Where these are not all there are, each value is to have its own outcome.
-    fn take_run(&mut self, fetch: &Fetch, segment: &OpenSegment, run: &Run, bytes: &[u8]) {
-        let Fetch { reader, keys, how, wanted, .. } = fetch;
-        for want in &wanted[run.members.clone()] {
-            let at = (u64::from(want.pointer.offset) - run.start) as usize;
-            let key = &keys[want.key.clone()];
-            let whole = bytes.len() as u64 == run.len();
-            let found =
-                whole.then(|| reader.find_value(segment, want.pointer, key, how.verify, &bytes[at..]));
-            match found {
-                Some(Ok(Some(StoredValue { codec, range }))) => {
-                    let value = &bytes[at..][range];
-                    let range = self.used..self.used + value.len();
-                    self.make_room(value.len());
-                    self.out.bytes[range.clone()].copy_from_slice(value);
-                    self.used = range.end;
-                    let stored = StoredValue { codec, range };
-                    self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
-                }
-                Some(Err(error)) => self.out.failed.push((want.place, error)),
-                Some(Ok(None)) | None => self.read_one(fetch, segment, want),
-            }
-        }
-    }
-
-    /// Makes the buffer so long that `bytes` more fit into it.
-    fn make_room(&mut self, bytes: usize) {
-        if self.out.bytes.len() < self.used + bytes {
-            self.out.bytes.resize(self.used + bytes, 0);
-        }
-    }
-
-    /// The segment of `run`, or the reason why its members cannot be read.
-    fn segment_of(&mut self, fetch: &Fetch, run: &Run) -> Option<Arc<OpenSegment>> {
-        let segment = self.segment(fetch, run.segment);
-        if let Err(error) = &segment {
-            let members = &fetch.wanted[run.members.clone()];
-            self.out.failed.extend(members.iter().map(|want| (want.place, error.clone())));
-        }
-        segment.ok()
-    }
-
-    fn segment(&mut self, fetch: &Fetch, id: SegmentId) -> Result<Arc<OpenSegment>> {
-        if let Some((open, segment)) = &self.segment
-            && *open == id
-        {
-            return Ok(Arc::clone(segment));
-        }
-        let segment = fetch.reader.segments().for_values(id)?;
-        self.segment = Some((id, Arc::clone(&segment)));
-        Ok(segment)
-    }
-
-    fn read_one(&mut self, fetch: &Fetch, segment: &OpenSegment, want: &Wanted) {
-        let Fetch { reader, keys, how, .. } = fetch;
-        let key = &keys[want.key.clone()];
-        match reader.read_record(segment, want.pointer, key, how.verify, &mut self.out.bytes, self.used) {
-            Ok(stored) => {
-                self.used = stored.range.end;
-                self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
-            }
-            Err(error) => self.out.failed.push((want.place, error)),
-        }
-    }
-
-    /// Reads all of `run` at once; `false` if that would have to wait.
-    fn read_joined(
-        &mut self,
-        fetch: &Fetch,
-        segment: &OpenSegment,
-        run: &Run,
-        members: &[Wanted],
-        wait: Wait,
-    ) -> Result<bool> {
-        let Fetch { reader, keys, how, .. } = fetch;
-        let len = usize::try_from(run.len()).expect("runs are bounded");
-        let base = if run.is_walk() && !fetch.how.fill_cache && wait == Wait::Yes {
-            self.read_pages(reader, run)?
-        } else {
-            self.make_room(len);
-            let bytes = &mut self.out.bytes[self.used..][..len];
-            match wait {
-                Wait::No if !reader.read_bytes_cached(segment, run.start, bytes) => return Ok(false),
-                Wait::No => {}
-                Wait::Yes if run.is_walk() && !self.is_loaded => {
-                    reader.read_bytes(&*reader.segments().for_walks(run.segment)?, run.start, bytes)?;
-                }
-                Wait::Yes => reader.read_bytes(segment, run.start, bytes)?,
-            }
-            self.used
-        };
-        self.used = base + len;
-        let (first, mut spelled_otherwise) = (self.out.found.len(), Vec::new());
-        for want in members {
-            let at = base + (u64::from(want.pointer.offset) - run.start) as usize;
-            let bytes = &self.out.bytes[at..base + len];
-            match reader.find_value(segment, want.pointer, &keys[want.key.clone()], how.verify, bytes) {
-                Ok(Some(StoredValue { codec, range })) => {
-                    let stored = StoredValue { codec, range: at + range.start..at + range.end };
-                    self.out.found.push(FetchedValue { place: want.place, pointer: want.pointer, stored });
-                }
-                Ok(None) => spelled_otherwise.push(want),
-                Err(error) => self.out.failed.push((want.place, error)),
-            }
-        }
-        if run.has_gaps {
-            self.close_gaps(base, first);
-        }
-        for want in spelled_otherwise {
-            self.read_one(fetch, segment, want);
-        }
-        Ok(true)
-    }
-
-    /// Reads all of `run` past the system's cache of files, as whole pages into pages of memory: nothing has to be copied then.
-    /// Returns where in the buffer it begins.
-    fn read_pages(&mut self, reader: &SegmentReader, run: &Run) -> Result<usize> {
-        let start = run.start - run.start % PAGE_BYTES;
-        let len = usize::try_from(run.end.next_multiple_of(PAGE_BYTES) - start).expect("runs are bounded");
-        let page = PAGE_BYTES as usize;
-        self.make_room(len + page);
-        let begins = self.used + self.out.bytes[self.used..].as_ptr().align_offset(page).min(page);
-        let pages = &mut self.out.bytes[begins..begins + len];
-        let wanted = (run.start - start) as usize..(run.end - start) as usize;
-        reader.read_around(&*reader.segments().past_cache(run.segment)?, start, pages, wanted.clone())?;
-        Ok(begins + wanted.start)
-    }
-
-    /// Moves the values found from `first` on together, so that they begin at `base` and what lay between them takes no
-    /// memory.
-    fn close_gaps(&mut self, base: usize, first: usize) {
-        self.used = base;
-        for FetchedValue { stored, .. } in &mut self.out.found[first..] {
-            let to = self.used;
-            self.out.bytes.copy_within(stored.range.clone(), to);
-            self.used += stored.range.len();
-            stored.range = to..self.used;
-        }
     }
 }

@@ -15,7 +15,8 @@ use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Loaded, read_exact_at};
 
 /// Files open for walks, at most: a walk is in one or two at a time.
 const WALKED_FILES_MAX: usize = 8;
-/// Of the files that may be open, where values are read past the system's cache, this part is for other reads.
+/// Of the files that may be open, where all values are read past the system's cache, this part is for other reads; where those of long walks are
+/// alone, it is for these.
 const OTHER_FILES_PART: usize = 4;
 /// A file that is read past the system's cache takes so many descriptors.
 const DESCRIPTORS_PAST_CACHE: usize = 2;
@@ -127,12 +128,9 @@ impl OpenSegments {
     /// Those of `cube` in `directory`, with at most `files_max` files open. If they are `direct`, all values are read past the
     /// system's cache of files.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, files_max: usize, direct: bool) -> Self {
-        let (others_max, past_cache_max) = if direct {
-            let others = files_max / OTHER_FILES_PART;
-            (others, (files_max - others) / DESCRIPTORS_PAST_CACHE)
-        } else {
-            (files_max, WALKED_FILES_MAX / DESCRIPTORS_PAST_CACHE)
-        };
+        let few = files_max / OTHER_FILES_PART;
+        let others_max = if direct { few } else { files_max - few };
+        let past_cache_max = ((files_max - others_max) / DESCRIPTORS_PAST_CACHE).max(1);
         Self {
             fs,
             directory,

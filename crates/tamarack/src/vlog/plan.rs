@@ -59,6 +59,11 @@ impl Run {
         self.end - self.start
     }
 
+    /// Whether `next` goes on where it ends, or close behind.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        self.segment == next.segment && next.start <= self.end + GAP_BYTES_MAX
+    }
+
     /// Whether it is part of a walk along the log.
     pub fn is_walk(&self) -> bool {
         self.len() >= WALK_BYTES_MIN
@@ -94,7 +99,13 @@ pub(super) fn plan(wanted: &[Wanted], bytes_max: u64) -> Vec<Run> {
 
 /// `runs` in pieces, each of which goes along the log without a break.
 pub(super) fn stretches(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
-    runs.chunk_by(|one, next| one.segment == next.segment && next.start <= one.end + GAP_BYTES_MAX)
+    runs.chunk_by(Run::goes_on_with)
+}
+
+/// The piece that begins with run `at`, if one does.
+pub(super) fn stretch_at(runs: &[Run], at: usize) -> Option<&[Run]> {
+    let begins = at == 0 || !runs[at - 1].goes_on_with(&runs[at]);
+    begins.then(|| stretches(&runs[at..]).next()).flatten()
 }
 
 /// Where such a piece begins and ends, if it is a walk along the log: one large value is none.
@@ -155,6 +166,9 @@ mod tests {
         let elsewhere = (0..200).map(|number| want(2, 1000 * number, 973));
         let both: Vec<_> = apart.cloned().chain(elsewhere).collect();
         assert_eq!(walks_of(&both), [(1, 0..400_000), (1, 500_000..900_000), (2, 0..200_000)]);
+        let runs = plan(&both, RUN_BYTES_MAX);
+        let at_their_begins = (0..runs.len()).filter_map(|at| stretch_at(&runs, at));
+        assert!(at_their_begins.map(<[_]>::len).eq(stretches(&runs).map(<[_]>::len)));
     }
 
     #[test]

@@ -133,8 +133,8 @@ mod tests {
     struct Worn;
 
     impl ReadQueue for Worn {
-        fn room(&self) -> usize {
-            1
+        fn has_room(&self, _: usize) -> bool {
+            true
         }
 
         fn is_empty(&self) -> bool {

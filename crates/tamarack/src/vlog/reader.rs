@@ -330,27 +330,15 @@ impl SegmentReader {
     }
 
     pub(super) fn read_bytes(&self, segment: &OpenSegment, offset: u64, bytes: &mut [u8]) -> Result<()> {
-        let wanted = 0..bytes.len();
-        self.read_around(segment, offset, bytes, wanted)
-    }
-
-    /// Reads what the file has of `bytes`, which must be all of those that are `wanted`.
-    pub(super) fn read_around(
-        &self,
-        segment: &OpenSegment,
-        offset: u64,
-        bytes: &mut [u8],
-        wanted: Range<usize>,
-    ) -> Result<()> {
         self.count_read(bytes.len() as u64);
         let read = segment.file().read_at(bytes, offset);
         let read = read.map_err(|error| Error::io("read", segment.path(), error))?;
-        if read >= wanted.end {
+        if read == bytes.len() {
             return Ok(());
         }
-        let expected = format!("a record of {} bytes", wanted.len());
+        let expected = format!("a record of {} bytes", bytes.len());
         let found = format!("the end of the file at {}", offset + read as u64);
-        Err(Error::corruption(segment.path(), offset + wanted.start as u64, expected, found))
+        Err(Error::corruption(segment.path(), offset, expected, found))
     }
 }
 

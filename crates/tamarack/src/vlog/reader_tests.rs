@@ -6,14 +6,16 @@ use super::*;
 use crate::base::codec::Codec;
 use crate::base::error::ErrorKind;
 use crate::base::ids::{CubeId, LogPosition, Sequence};
+use crate::base::memory::Allotment;
 use crate::base::names::FileName;
-use crate::env::Fs;
 use crate::env::fault::{Call, EIO, Fault, FaultEnv};
 use crate::env::sim::{SimDisk, SimOptions};
+use crate::env::{Fs, LARGE_PAGE_BYTES};
 use crate::vlog::fetch::{Fetch, How};
 use crate::vlog::format::{BatchPlace, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::plan::Wanted;
 use crate::vlog::queues::QUEUE_DEPTH;
+use crate::vlog::walk_pages::WalkPages;
 
 const HOW: How = How { verify: true, fill_cache: true };
 const DIRECTORY: &str = "cube";
@@ -190,4 +192,21 @@ fn of_what_is_read_together_each_value_has_its_own_outcome() {
         read.sort_unstable();
         assert_eq!(read, Vec::from_iter(0..count));
     }
+}
+
+#[test]
+fn a_walk_has_pages_where_there_is_a_queue_and_memory_for_them() {
+    let disk = SimDisk::new(&SimOptions::default()).env();
+    let without_queue = reader_of(Arc::clone(&disk.fs), false);
+    assert!(WalkPages::new(&without_queue, &Allotment::unlimited(), 1).is_none());
+    let with_queue = reader_of(FaultEnv::new(disk).0.fs, false);
+    let memory = Allotment::new(5 * LARGE_PAGE_BYTES);
+    let pages = WalkPages::new(&with_queue, &memory, 3).expect("there is as much");
+    assert!(WalkPages::new(&with_queue, &memory, 3).is_none(), "not for two of them");
+    assert!(pages.take().is_none(), "queues take some first");
+    pages.put_back(Some(Box::new(7)));
+    pages.put_back(None);
+    assert!(pages.take().is_some_and(|pages| pages.is::<i32>()) && pages.take().is_none());
+    drop(pages);
+    assert!(memory.take(5 * LARGE_PAGE_BYTES).is_some(), "all came back");
 }

@@ -106,3 +106,43 @@ fn what_cannot_be_opened_so_is_told() {
     assert!(error.to_string().contains("open"), "{error}");
     assert_eq!(db.get(&key(50)).unwrap(), Some(value(50)), "and is tried again");
 }
+
+/// What a walk asks for once does not take the place of what others ask for again, once it is long; and others are to find what it had.
+#[test]
+fn a_long_walk_over_large_values_in_disorder_goes_on_past_the_kernels_cache() {
+    const LEN: usize = 900_000;
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes_max: 16 << 20, value_runs_max: 0, ..Options::default() };
+    let numbers = 240_u32;
+    let value = |number: u32| vec![number as u8; LEN + number as usize];
+    {
+        let db = Db::open(directory.path(), options.clone()).unwrap();
+        // No two that follow each other lie together.
+        for number in (0..numbers).map(|number| number * 7 % numbers).filter(|number| number % 3 > 0) {
+            db.put(&key(number), &value(number)).unwrap();
+        }
+        db.close().unwrap();
+    }
+    let walk_some = |db: &Db, entries: usize| {
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        for number in (0..numbers).filter(|number| number % 3 > 0).take(entries) {
+            assert!(iter.key() == key(number) && iter.value().unwrap() == value(number), "{number}");
+            iter.next().unwrap();
+        }
+    };
+    let (env, faults) = FaultEnv::new(posix_env());
+    let db = Db::open_with_env(directory.path(), options.clone(), &env).unwrap();
+    walk_some(&db, 80);
+    assert_eq!(faults.count(Call::OpenPastCache), 0, "it is not long yet");
+    walk_some(&db, 160);
+    assert!(faults.count(Call::OpenPastCache) > 0);
+    db.close().unwrap();
+    // The kernel's queue of reads, where there is one, with nothing in its cache.
+    for entry in std::fs::read_dir(directory.path()).unwrap() {
+        let file = File::open(entry.unwrap().path()).unwrap();
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    }
+    walk_some(&Db::open(directory.path(), options).unwrap(), 160);
+}

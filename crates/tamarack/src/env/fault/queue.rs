@@ -20,8 +20,8 @@ impl EagerQueue {
 }
 
 impl ReadQueue for EagerQueue {
-    fn room(&self) -> usize {
-        self.depth - self.ended.len()
+    fn has_room(&self, _len: usize) -> bool {
+        self.ended.len() < self.depth
     }
 
     fn is_empty(&self) -> bool {
@@ -29,7 +29,7 @@ impl ReadQueue for EagerQueue {
     }
 
     fn begin(&mut self, ticket: usize, file: &Arc<dyn File>, offset: u64, len: usize) {
-        assert!(self.room() > 0, "there is room for another read");
+        assert!(self.has_room(len), "there is room for another read");
         let mut bytes = vec![0; len];
         let read = file.read_at(&mut bytes, offset).map(|read| {
             bytes.truncate(read);

@@ -14,12 +14,12 @@ use std::ptr::{self, NonNull};
 use std::slice;
 
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use super::or_unsupported;
 use crate::env::{Mapping, large_pages_in};
 
-/// An address range that is a part of a file; unmapped when dropped.
+/// An address range that is a part of a file, or memory of the process's own; unmapped when dropped.
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
@@ -42,6 +42,16 @@ impl Region {
         let address = address.map_err(|errno| or_unsupported(errno, &[Errno::ACCESS, Errno::NODEV]))?;
         let base =
             NonNull::new(address.cast::<u8>()).expect("the kernel maps nothing at address zero unasked");
+        Ok(Self { base, len })
+    }
+
+    /// Maps `len` bytes of memory of the process's own, which are zeros.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        // SAFETY: as in `new`.
+        let address = unsafe {
+            mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
+        }?;
+        let base = NonNull::new(address.cast::<u8>()).expect("as above");
         Ok(Self { base, len })
     }
 
@@ -69,7 +79,7 @@ impl Region {
     ///
     /// # Safety
     /// They must be.
-    unsafe fn address(&self, offset: u64, len: usize) -> NonNull<u8> {
+    pub unsafe fn address(&self, offset: u64, len: usize) -> NonNull<u8> {
         debug_assert!(
             offset.checked_add(len as u64).is_some_and(|end| end <= self.len as u64),
             "{len} bytes at {offset} reach outside of a region of {} bytes",

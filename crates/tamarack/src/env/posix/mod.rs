@@ -23,6 +23,8 @@ mod dir;
 mod direct;
 mod file;
 mod fs;
+#[cfg(target_os = "linux")]
+mod large_memory;
 mod large_pages;
 mod mapping;
 mod page_cache;

@@ -1,0 +1,51 @@
+//! Pieces of the log: what the device reads into one large page of memory, in little more time than it takes for some single values.
+
+use super::open_segments::OpenSegment;
+use crate::base::ids::SegmentId;
+use crate::base::sync::Mutex;
+use crate::env::LARGE_PAGE_BYTES;
+
+/// Where a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    segment: SegmentId,
+    number: u32,
+}
+
+impl Place {
+    /// The piece that has the byte at `offset` of `segment`.
+    pub fn of(segment: SegmentId, offset: u64) -> Self {
+        let number = u32::try_from(offset / LARGE_PAGE_BYTES).expect("offsets in segments have 32 bits");
+        Self { segment, number }
+    }
+}
+
+/// A piece that is to be in memory before single values of it are read.
+#[derive(Debug)]
+pub struct Piece {
+    place: Place,
+    /// Whether nothing new is written to it, so that it may be in one large page.
+    is_done: bool,
+    was_read: Mutex<bool>,
+}
+
+impl Piece {
+    /// The one at `place`, of which nothing has been read.
+    pub fn new(place: Place, is_done: bool) -> Self {
+        Self { place, is_done, was_read: Mutex::new(false) }
+    }
+
+    /// Has it read, and waits for that, unless somebody has done so. Advice: what fails is told by who reads the values.
+    pub fn read(&self, segment: &OpenSegment) {
+        // Whoever comes meanwhile waits for the same.
+        let mut was_read = self.was_read.lock();
+        if std::mem::replace(&mut *was_read, true) {
+            return;
+        }
+        let start = u64::from(self.place.number) * LARGE_PAGE_BYTES;
+        let is_there = self.is_done && segment.load(start..start + LARGE_PAGE_BYTES).is_there;
+        if !is_there {
+            drop(segment.file().read_ahead(start, LARGE_PAGE_BYTES));
+        }
+    }
+}
