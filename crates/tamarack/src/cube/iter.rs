@@ -78,7 +78,7 @@ pub struct CubeIter {
     /// The value of the entry in this place of the window, if it was stored by a codec.
     unpacked: (Option<usize>, Vec<u8>),
     how: How,
-    /// What it has read of which segments since it began to read ahead.
+    /// What it has paid for in scattered reads since it began to read ahead.
     sweep: Sweep,
     /// Keeps every memtable, table and segment that the entries come from.
     state: HeldState,
@@ -176,6 +176,7 @@ impl CubeIter {
         seek: impl FnOnce(&mut VisibleCursor, &mut Entries<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.note_reach();
+        self.sweep.turn();
         for mut window in self.ahead.drain(..) {
             window.clear(&mut self.spare_buffers);
             self.spare_windows.push(window);

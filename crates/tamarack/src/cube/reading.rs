@@ -6,7 +6,7 @@ use super::sweep::{Sweep, cost_of};
 use crate::base::sync::Arc;
 use crate::env::pool::Started;
 use crate::vlog::fetch::{Begun, Fetch, Fetched, How};
-use crate::vlog::plan::Wanted;
+use crate::vlog::plan::{WALK_BYTES_MIN, Wanted};
 
 /// Where values are looked for.
 #[derive(Debug)]
@@ -22,12 +22,24 @@ pub enum Look<'a> {
 /// Values that are being read. Dropped, it gives up those that nobody has begun with.
 #[derive(Debug)]
 pub struct Reading {
-    /// First, so that nobody works for it any more when the rest goes.
+    /// First, so that nobody begins with what is not theirs any more ...
+    interest: Interest,
+    /// ... and then nobody works for it any more when the rest goes.
     started: Option<Started>,
     begun: Option<Begun>,
     fetch: Arc<Fetch>,
     /// Whether more was in memory than not, if somebody looked.
     was_here: bool,
+}
+
+/// That somebody waits.
+#[derive(Debug)]
+struct Interest(Arc<Fetch>);
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
 }
 
 impl Cube {
@@ -54,7 +66,7 @@ impl Cube {
         let fetch = Arc::new(fetch);
         let started = (fetch.shares() >= least).then(|| self.read_pool().start(fetch.jobs()));
         let begun = if started.is_none() { fetch.begin() } else { None };
-        Reading { started, begun, fetch, was_here }
+        Reading { interest: Interest(Arc::clone(&fetch)), started, begun, fetch, was_here }
     }
 }
 
@@ -62,7 +74,8 @@ impl Reading {
     /// What it costs that values which were not in memory do not lie together, as bytes that the device could read in sequence
     /// meanwhile: one read there would be in any order.
     pub fn scattered_cost(&self) -> u64 {
-        self.fetch.scattered().skip(1).map(|(_, scattered)| cost_of(scattered.bytes)).sum()
+        let scattered = self.fetch.scattered().map(|(_, scattered)| scattered.bytes);
+        scattered.filter(|&bytes| bytes < WALK_BYTES_MIN).skip(1).map(cost_of).sum()
     }
 
     /// Whether more was in memory than not, if somebody looked.
@@ -72,6 +85,7 @@ impl Reading {
 
     /// All values, and the buffers that none needed. Works along with the pool until they are there.
     pub fn finish(self) -> (Vec<Fetched>, Vec<Vec<u8>>) {
+        let _interest = self.interest;
         if let Some(begun) = self.begun {
             self.fetch.finish(begun);
         }

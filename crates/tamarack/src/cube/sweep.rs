@@ -11,8 +11,8 @@
 //! and so fills it.
 //!
 //! That helps as long as the pieces stay there. Of each window a few values are tried that should be in memory by now; if more of them are
-//! missing than found, nothing is read along any more. No piece is read twice for the same iterator, and of those that are due at the same time a
-//! few for each window: who waits for a window waits for them.
+//! missing than found, nothing is read along any more. No piece is read twice for the same iterator, and of those that are due at the same time
+//! so many for each window that who waits for it does not wait long.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -24,6 +24,7 @@ use crate::env::LARGE_PAGE_BYTES;
 use crate::vlog::fetch::{Fetch, Route, Scattered};
 use crate::vlog::loads::Loads;
 use crate::vlog::piece::{Piece, Place};
+use crate::vlog::plan::RUN_BYTES_MAX_PAST_CACHE;
 use crate::vlog::walk_pages::WalkPages;
 
 /// What one scattered read costs: 12 µs of the reference machine's device when many are under way, in which it reads so many
@@ -33,14 +34,12 @@ const READ_COST_BYTES: u64 = 40 * 1024;
 const BYTES_COST: u64 = 3;
 /// The part of a piece that must be paid for.
 const PAID_PART: u64 = 4;
-/// Values of so many bytes and more, to so many, are read by themselves ...
-const LARGE_BYTES: RangeInclusive<u64> = 32 << 10..=1 << 20;
+/// Values of so many bytes and more, up to what fits into such memory, are read by themselves ...
+const LARGE_BYTES: RangeInclusive<u64> = 32 << 10..=RUN_BYTES_MAX_PAST_CACHE;
 /// ... behind so many bytes of them.
 const LONG_WALK_BYTES: u64 = 64 << 20;
 /// So many pieces are read for one window, at most.
 const PIECES_MAX: usize = 64;
-/// A piece is in memory when so many windows more have been read: as many may be under way.
-const WINDOWS_UNTIL_READ: u64 = 8;
 /// So many values of a window are tried ...
 const TRIED_MAX: usize = 4;
 /// ... and so many may be missing, beyond those that are found, before that counts.
@@ -54,10 +53,9 @@ pub fn cost_of(bytes: u64) -> u64 {
 /// What one walk knows of it: some thirty bytes for each piece that it has gone over.
 #[derive(Debug, Default)]
 pub struct Sweep {
-    window: u64,
     pieces: HashMap<Place, Progress>,
-    /// Those that may still be read, and since when.
-    under_way: HashMap<Place, (u64, Arc<Piece>)>,
+    /// Those that somebody will read, or does.
+    under_way: HashMap<Place, Arc<Piece>>,
     /// How many more may be for this window.
     left: usize,
     hits: u64,
@@ -79,16 +77,29 @@ enum Progress {
     Read,
 }
 
-/// What a value lies in was read some windows ago.
+/// What a value lies in was read before.
 #[derive(Debug)]
 struct InMemory;
 
 impl Sweep {
     /// Begins with the next window.
     fn begin_window(&mut self) {
-        self.window += 1;
         self.left = PIECES_MAX;
-        self.under_way.retain(|_, (since, _)| self.window - *since < WINDOWS_UNTIL_READ);
+        let pieces = &mut self.pieces;
+        self.under_way.retain(|place, piece| {
+            let is_left = !piece.was_read() && Arc::strong_count(piece) == 1;
+            if is_left {
+                // Those who would have read it were given up.
+                pieces.remove(place);
+            }
+            !is_left && !piece.was_read()
+        });
+    }
+
+    /// Begins anew elsewhere: what was a long walk has ended.
+    pub(super) fn turn(&mut self) {
+        self.large_bytes = 0;
+        self.pages = None;
     }
 
     /// Whether it goes on past the system's cache if it has pages to read into.
@@ -103,7 +114,7 @@ impl Sweep {
         let progress = self.pieces.entry(place).or_insert(Progress::Paid(0));
         let Progress::Paid(paid) = progress else {
             let piece = self.under_way.get(&place).ok_or(InMemory)?;
-            return Ok(Some(Arc::clone(&piece.1)));
+            return Ok(Some(Arc::clone(piece)));
         };
         *paid += cost_of(bytes);
         if *paid < LARGE_PAGE_BYTES / PAID_PART || self.left == 0 || !helps {
@@ -112,7 +123,7 @@ impl Sweep {
         *progress = Progress::Read;
         self.left -= 1;
         let piece = Arc::new(Piece::new(place, is_done));
-        self.under_way.insert(place, (self.window, Arc::clone(&piece)));
+        self.under_way.insert(place, Arc::clone(&piece));
         Ok(Some(piece))
     }
 
@@ -133,13 +144,14 @@ impl Cube {
         let tail = self.order.tail().0.segment;
         fetch.may_load(&sweep.loads, tail);
         let (mut routes, mut tried) = (Vec::new(), Vec::new());
-        for (number, Scattered { bytes, first_value, is_alone }) in fetch.scattered() {
-            if is_alone && LARGE_BYTES.contains(&bytes) {
+        for (number, Scattered { bytes, first_value, is_one_value }) in fetch.scattered() {
+            if is_one_value && bytes >= *LARGE_BYTES.start() {
                 sweep.large_bytes += bytes;
-                if sweep.is_long() && sweep.pages.is_some() {
+                let fits = bytes <= *LARGE_BYTES.end();
+                if fits && sweep.is_long() && sweep.pages.is_some() {
                     routes.push((number, Route::PastCache));
                 }
-                if !sweep.is_long() || sweep.pages.is_some() {
+                if !fits || !sweep.is_long() || sweep.pages.is_some() {
                     continue;
                 }
             }
@@ -168,13 +180,24 @@ impl Cube {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
-    use crate::base::ids::SegmentId;
+    use crate::base::checksum::{FileKind, Seed};
+    use crate::base::ids::{CubeId, SegmentId};
+    use crate::env::sim::{SimDisk, SimOptions};
+    use crate::vlog::open_segments::OpenSegment;
 
     const MIB: u64 = 1 << 20;
 
     fn place(number: u64) -> Place {
         Place::of(SegmentId(3), number * LARGE_PAGE_BYTES + 5)
+    }
+
+    fn segment() -> OpenSegment {
+        let path = PathBuf::from("/segment");
+        let file = SimDisk::new(&SimOptions::default()).env().fs.create_new(&path).expect("nothing fails");
+        OpenSegment::new(file, path, Seed::new(CubeId(7), FileKind::Segment, 3, 0))
     }
 
     /// In its first window.
@@ -200,10 +223,12 @@ mod tests {
         let Ok(Some(one)) = sweep.note(place(2), 0, true) else { panic!("it is under way") };
         let Ok(Some(same)) = sweep.note(place(2), 0, true) else { panic!("it is under way") };
         assert!(Arc::ptr_eq(&one, &same), "who waits for it waits for the same");
-        (1..WINDOWS_UNTIL_READ).for_each(|_| sweep.begin_window());
-        assert!(waits(&mut sweep, place(2), 0));
+        sweep.begin_window();
+        assert!(waits(&mut sweep, place(2), 0), "as long as it was not read");
+        one.read(&segment());
         sweep.begin_window();
         assert!(sweep.note(place(2), 64 * MIB, true).is_err(), "it is in memory, and never read again");
+        assert!(!waits(&mut sweep, place(1), 0), "nobody has read this one, and it has to be paid for again");
         assert!(sweep.under_way.is_empty());
     }
 
@@ -212,8 +237,10 @@ mod tests {
         let mut sweep = begun();
         let due = |sweep: &mut Sweep| (0..1000).filter(|&number| waits(sweep, place(number), MIB)).count();
         assert_eq!(due(&mut sweep), PIECES_MAX);
+        let held: Vec<_> = sweep.under_way.values().cloned().collect();
         sweep.begin_window();
-        assert_eq!(due(&mut sweep), 2 * PIECES_MAX, "some of which are under way");
+        assert_eq!(due(&mut sweep), 2 * PIECES_MAX, "half of which were due before");
+        drop(held);
     }
 
     #[test]

@@ -48,8 +48,7 @@ pub trait Fs: Send + Sync + fmt::Debug {
     /// Opens an existing file for reading.
     fn open_read(&self, path: &Path) -> io::Result<Arc<dyn File>>;
     /// The same, but what is not in the system's cache of files is read past it, if the system can: it does not come into the cache, and
-    /// nothing has to go for it. That takes two descriptors. [`File::read_at`] needs least time where `offset`, the
-    /// length, and the address of the memory are multiples of [`PAGE_BYTES`].
+    /// nothing has to go for it. That takes two descriptors. A [`ReadQueue`] needs less time than [`File::read_at`].
     fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         self.open_read(path)
     }

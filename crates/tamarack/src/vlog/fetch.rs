@@ -15,7 +15,7 @@ use super::loads::Loads;
 use super::open_segments::OpenSegment;
 use super::piece::Piece;
 use super::plan::{
-    RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretches, walk,
+    RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretch_at, stretches, walk,
 };
 use super::queues;
 use super::reader::{SegmentReader, StoredValue};
@@ -23,7 +23,7 @@ use super::walk_pages::WalkPages;
 use crate::base::error::Error;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
-use crate::base::sync::{Arc, Mutex};
+use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
 use crate::env::LARGE_PAGE_BYTES;
 use crate::env::pool::Job;
 
@@ -38,6 +38,8 @@ const MISSES_MAX: usize = 8;
 const QUEUED_RUN_BYTES_MAX: u64 = 32 * 1024;
 /// So many bytes of reads are under way at a time in a queue ...
 const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// ... of so many segments, if they are large: many small ones are of those that stay open ...
+const SEGMENTS_MAX: usize = 8;
 /// ... and the device begins as soon as it has been given so many: not before all are.
 const BEGUN_TOGETHER: usize = 8;
 
@@ -70,6 +72,8 @@ pub struct Fetch {
     manner: Manner,
     runs_of_share: usize,
     progress: Mutex<Progress>,
+    /// Nobody waits for it any more.
+    is_given_up: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -132,6 +136,7 @@ impl Fetch {
             manner,
             runs_of_share: 1,
             progress,
+            is_given_up: AtomicBool::new(false),
         };
         fetch.deal();
         fetch
@@ -166,16 +171,18 @@ impl Fetch {
         hits > misses
     }
 
-    /// The reads that are too short to be part of a walk along the log, or alone: each with its number.
+    /// The reads through the cache that are too short to be part of a walk along the log, and large values that are alone: each with its number.
     pub fn scattered(&self) -> impl Iterator<Item = (usize, Scattered)> {
-        let (mut next, wanted) = (0, &self.wanted);
+        let (mut next, wanted, fill_cache) = (0, &self.wanted, self.how.fill_cache);
         stretches(&self.runs).flat_map(move |stretch| {
             let (first, is_alone) = (next, walk(stretch).is_none());
             next += stretch.len();
-            let scattered = stretch.iter().enumerate().filter(move |(_, run)| is_alone || !run.is_walk());
+            let scattered = stretch.iter().enumerate();
+            let scattered = scattered.filter(move |(_, run)| !run.is_walk() || is_alone && fill_cache);
             scattered.map(move |(at, run)| {
                 let first_value = wanted[run.members.start].pointer;
-                (first + at, Scattered { bytes: run.len(), first_value, is_alone })
+                let is_one_value = is_alone && run.members.len() == 1;
+                (first + at, Scattered { bytes: run.len(), first_value, is_one_value })
             })
         })
     }
@@ -201,9 +208,15 @@ impl Fetch {
         }
     }
 
+    /// Whoever reads it need not read what is not theirs along any more.
+    pub fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until the piece was read that is to be before run `number`, if there is one.
     fn wait_for_piece(&self, number: usize) {
         if let Some(Route::Behind(piece)) = self.routes.get(number)
+            && !self.is_given_up.load(Ordering::Relaxed)
             && let Ok(segment) = self.reader.segments().get(self.runs[number].segment)
         {
             piece.read(&segment);
@@ -266,7 +279,13 @@ impl Fetch {
             let mut share = Share::new(buffer);
             let values = self.runs[runs.clone()].iter().map(|run| run.members.len());
             share.out.found.reserve_exact(values.sum());
-            runs.clone().for_each(|number| share.read_here(self, number, &runs));
+            for number in runs.clone() {
+                if let Some(stretch) = stretch_at(&self.runs[runs.clone()], number - runs.start) {
+                    share.is_loaded = self.load(stretch);
+                }
+                self.wait_for_piece(number);
+                share.read_run(self, &self.runs[number], self.is_past_cache(number), Wait::Yes);
+            }
             self.done(share);
         }
     }
@@ -322,8 +341,8 @@ pub struct Scattered {
     pub bytes: u64,
     /// What is read first.
     pub first_value: ValuePointer,
-    /// Whether it goes on neither before nor behind.
-    pub is_alone: bool,
+    /// Whether that is all, and nothing else lies close.
+    pub is_one_value: bool,
 }
 
 /// How a run is read that is no part of a walk along the log.
@@ -393,13 +412,22 @@ impl Begun {
         while self.next < self.runs.end && self.bytes < QUEUED_BYTES_MAX {
             let (run, past_cache) = (&fetch.runs[self.next], fetch.is_past_cache(self.next));
             let len = usize::try_from(run.len()).expect("runs are bounded");
-            if !self.queue.has_room(len) {
+            if !self.queue.has_room(len) || past_cache && !self.may_open(run) {
                 break;
             }
-            if !past_cache && (run.is_walk() || matches!(fetch.routes.get(self.next), Some(Route::Behind(_))))
-            {
+            let waits = matches!(fetch.routes.get(self.next), Some(Route::Behind(_)));
+            let stretch = stretch_at(&fetch.runs[self.runs.clone()], self.next - self.runs.start);
+            let stretch = stretch.filter(|_| !past_cache);
+            let is_here = !past_cache && (run.is_walk() || waits);
+            if is_here || stretch.is_some_and(|stretch| walk(stretch).is_some()) {
                 self.queue.submit();
-                self.share.read_here(fetch, self.next, &self.runs);
+            }
+            if let Some(stretch) = stretch {
+                self.share.is_loaded = fetch.load(stretch);
+            }
+            if is_here {
+                fetch.wait_for_piece(self.next);
+                self.share.read_run(fetch, run, false, Wait::Yes);
             } else if let Some(segment) = self.share.segment_of(fetch, run, past_cache) {
                 self.queue.begin(self.next, segment.shared_file(), run.start, len);
                 fetch.reader.count_read(run.len());
@@ -411,6 +439,19 @@ impl Begun {
                 self.queue.submit();
             }
         }
+    }
+
+    /// Whether the segment of `run`, which is read past the cache, may be open beside the others that are: each takes descriptors.
+    fn may_open(&self, run: &Run) -> bool {
+        if run.len() < QUEUED_RUN_BYTES_MAX {
+            return true;
+        }
+        let (mut count, mut last) = (0, std::ptr::null());
+        for segment in self.segments.iter().flatten().map(Arc::as_ptr) {
+            count += usize::from(segment != last);
+            last = segment;
+        }
+        count < SEGMENTS_MAX
     }
 
     /// Takes the values of reads that have ended; waits for one.

@@ -2,7 +2,7 @@
 
 use super::open_segments::OpenSegment;
 use crate::base::ids::SegmentId;
-use crate::base::sync::Mutex;
+use crate::base::sync::{AtomicBool, Mutex, Ordering};
 use crate::env::LARGE_PAGE_BYTES;
 
 /// Where a piece is.
@@ -26,20 +26,25 @@ pub struct Piece {
     place: Place,
     /// Whether nothing new is written to it, so that it may be in one large page.
     is_done: bool,
-    was_read: Mutex<bool>,
+    /// Held by the first who comes, while it is read. Nobody waits for anything but the device under it.
+    reading: Mutex<()>,
+    was_read: AtomicBool,
 }
 
 impl Piece {
     /// The one at `place`, of which nothing has been read.
     pub fn new(place: Place, is_done: bool) -> Self {
-        Self { place, is_done, was_read: Mutex::new(false) }
+        Self { place, is_done, reading: Mutex::new(()), was_read: AtomicBool::new(false) }
     }
 
     /// Has it read, and waits for that, unless somebody has done so. Advice: what fails is told by who reads the values.
     pub fn read(&self, segment: &OpenSegment) {
+        if self.was_read() {
+            return;
+        }
         // Whoever comes meanwhile waits for the same.
-        let mut was_read = self.was_read.lock();
-        if std::mem::replace(&mut *was_read, true) {
+        let _reading = self.reading.lock();
+        if self.was_read() {
             return;
         }
         let start = u64::from(self.place.number) * LARGE_PAGE_BYTES;
@@ -47,5 +52,11 @@ impl Piece {
         if !is_there {
             drop(segment.file().read_ahead(start, LARGE_PAGE_BYTES));
         }
+        self.was_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that has been done.
+    pub fn was_read(&self) -> bool {
+        self.was_read.load(Ordering::Relaxed)
     }
 }

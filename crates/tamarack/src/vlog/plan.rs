@@ -5,16 +5,17 @@ use std::ops::Range;
 use super::format::record_len;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
+use crate::env::LARGE_PAGE_BYTES;
 
 /// A gap of at most this many bytes between two records is read along rather than skipped.
 const GAP_BYTES_MAX: u64 = 16 * 1024;
 /// One read fetches at most this many bytes, unless a single record is larger: little enough that what was read is still
 /// in the processor's cache when it is checked, enough that the device reads in sequence.
 pub(super) const RUN_BYTES_MAX: u64 = 256 * 1024;
-/// The same past the system's cache, where nobody reads ahead.
-pub(super) const RUN_BYTES_MAX_PAST_CACHE: u64 = 1024 * 1024;
+/// The same past the system's cache, where nobody reads ahead: two fit into one large page, as whole sectors.
+pub const RUN_BYTES_MAX_PAST_CACHE: u64 = LARGE_PAGE_BYTES / 2 - 32 * 1024;
 /// A read of so many bytes is part of a walk along the log: the kernel may read ahead of it.
-pub(super) const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
+pub const WALK_BYTES_MIN: u64 = RUN_BYTES_MAX / 2;
 
 /// One value wanted.
 #[derive(Debug, Clone)]

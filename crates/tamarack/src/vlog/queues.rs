@@ -10,7 +10,7 @@ pub const QUEUE_DEPTH: u32 = 64;
 /// So many are kept for those who come next.
 const IDLE_MAX: usize = 16;
 
-/// The queues. Each takes a file descriptor, in use at most some four megabytes, and at rest some half a megabyte. Lock rank: a
+/// The queues. Each takes a file descriptor, in use at most some two megabytes beside the pages that it [was given](ReadQueue::use_pages), and at rest some half a megabyte. Lock rank: a
 /// leaf; nothing is called under it.
 #[derive(Debug)]
 pub struct Queues {

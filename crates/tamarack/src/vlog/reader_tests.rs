@@ -200,13 +200,55 @@ fn a_walk_has_pages_where_there_is_a_queue_and_memory_for_them() {
     let without_queue = reader_of(Arc::clone(&disk.fs), false);
     assert!(WalkPages::new(&without_queue, &Allotment::unlimited(), 1).is_none());
     let with_queue = reader_of(FaultEnv::new(disk).0.fs, false);
-    let memory = Allotment::new(5 * LARGE_PAGE_BYTES);
+    let memory = Allotment::new(6 * LARGE_PAGE_BYTES);
     let pages = WalkPages::new(&with_queue, &memory, 3).expect("there is as much");
-    assert!(WalkPages::new(&with_queue, &memory, 3).is_none(), "not for two of them");
+    assert!(WalkPages::new(&with_queue, &memory, 2).is_none(), "others are to find something, too");
     assert!(pages.take().is_none(), "queues take some first");
     pages.put_back(Some(Box::new(7)));
     pages.put_back(None);
     assert!(pages.take().is_some_and(|pages| pages.is::<i32>()) && pages.take().is_none());
     drop(pages);
-    assert!(memory.take(5 * LARGE_PAGE_BYTES).is_some(), "all came back");
+    assert!(memory.take(6 * LARGE_PAGE_BYTES).is_some(), "all came back");
+}
+
+#[test]
+fn of_what_is_read_together_past_the_cache_too() {
+    let (env, faults) = FaultEnv::new(SimDisk::new(&SimOptions::default()).env());
+    let keys: Vec<_> = (0..600).map(|number| format!("{number:03}")).collect();
+    let value = |number: usize| vec![number as u8; 4000 + number];
+    let values: Vec<_> = (0..keys.len()).map(value).collect();
+    let records: Vec<Record<'_>> =
+        keys.iter().zip(&values).map(|(key, value)| (RecordKind::Put, key.as_bytes(), &value[..])).collect();
+    let (reader, pointers) = written_to(Arc::clone(&env.fs), &records);
+    let path = FileName::Segment(ID).path(Path::new(DIRECTORY));
+    let file = env.fs.open_write(&path).expect("opened");
+    file.write_at(b"?", u64::from(pointers[7].offset) + RECORD_HEADER_BYTES as u64).expect("written");
+    let (reader, keys_together) = (Arc::new(reader), Arc::new(keys.concat().into_bytes()));
+    let pages = WalkPages::new(&reader, &Allotment::unlimited(), 1).expect("there is as much");
+    for pages in [None, Some(Arc::new(pages))] {
+        // Reads of many values at once fail, and it cannot be opened so once.
+        faults.inject(Fault::on(Call::Read).nth(3).errno(EIO));
+        faults.inject(Fault::on(Call::OpenPastCache).errno(EIO));
+        let wanted = |(place, &pointer)| Wanted { place, pointer, key: 3 * place..3 * place + 3 };
+        let wanted = pointers.iter().enumerate().map(wanted).collect();
+        let how = How { fill_cache: false, ..HOW };
+        let mut fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, how, 5, Vec::new());
+        assert_eq!(fetch.scattered().count(), 0, "all of it is a walk");
+        fetch.take_routes(Vec::new(), pages.as_ref());
+        fetch.work();
+        let (mut read, mut failed) = (Vec::new(), Vec::new());
+        for share in fetch.take().0 {
+            for found in share.found {
+                assert!(share.bytes[found.stored.range.clone()] == values[found.place], "{}", found.place);
+                read.push(found.place);
+            }
+            failed.extend(share.failed.into_iter().map(|(place, error)| (place, error.kind())));
+        }
+        assert_eq!(failed, [(7, ErrorKind::Corruption)]);
+        read.push(7);
+        read.sort_unstable();
+        assert_eq!(read, Vec::from_iter(0..keys.len()));
+        reader.segments().forget(ID);
+    }
+    assert_eq!(faults.triggered(), 4);
 }

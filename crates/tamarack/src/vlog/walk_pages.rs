@@ -15,13 +15,15 @@ pub struct WalkPages {
 }
 
 impl WalkPages {
-    /// None yet, of as many as `windows` under way need, out of `memory`. `None` if there is not as much, or no queue of reads, which it takes.
+    /// None yet, of as many as `windows` under way need, out of `memory`. `None` if that would be more than half of it, or there is no queue of reads,
+    /// which it takes.
     pub fn new(reader: &SegmentReader, memory: &Arc<Allotment>, windows: u64) -> Option<Self> {
         if !reader.queues().are_there() {
             return None;
         }
-        let taken = memory.take(windows * LARGE_PAGE_BYTES)?;
-        Some(Self { idle: Mutex::new(Vec::new()), _taken: taken })
+        let bytes = windows * LARGE_PAGE_BYTES;
+        let taken = memory.take_up_to(bytes);
+        (taken.bytes() == bytes).then(|| Self { idle: Mutex::new(Vec::new()), _taken: taken })
     }
 
     /// Some that nobody uses; `None` if a queue has to take some.

@@ -107,7 +107,7 @@ fn what_cannot_be_opened_so_is_told() {
     assert_eq!(db.get(&key(50)).unwrap(), Some(value(50)), "and is tried again");
 }
 
-/// What a walk asks for once does not take the place of what others ask for again, once it is long; and others are to find what it had.
+/// What a walk asks for once does not take the place of what others ask for again, once it is long.
 #[test]
 fn a_long_walk_over_large_values_in_disorder_goes_on_past_the_kernels_cache() {
     const LEN: usize = 900_000;

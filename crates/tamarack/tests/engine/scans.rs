@@ -285,6 +285,55 @@ fn a_long_walk_over_values_in_disorder_has_pieces_of_the_log_read() {
     assert!(pieces >= 4 && (1..=pieces).contains(&asked()), "{} of {pieces}", asked());
 }
 
+/// A database on a disk whose files can be loaded, and what it has had read: by [`Call::Load`] and by [`Call::ReadAhead`].
+fn loadable(segment_bytes_max: u64) -> (Db, impl Fn() -> [u64; 2]) {
+    let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));
+    let options = Options { segment_bytes_max, value_runs_max: 0, ..Options::default() };
+    let db = Db::open_with_env("/db", options, &env).unwrap();
+    (db, move || [Call::Load, Call::ReadAhead].map(|call| faults.count_of(call, ".vlog")))
+}
+
+/// Walks over all of `db`, whose values are all `value`.
+fn walk_over(db: &Db, value: &[u8], fill_cache: bool) {
+    let mut iter = db.iter(&IterOptions { fill_cache, ..IterOptions::default() }).unwrap();
+    iter.seek_to_first().unwrap();
+    while iter.valid() {
+        assert!(iter.value().unwrap() == value);
+        iter.next().unwrap();
+    }
+}
+
+/// Pieces of the log are read into large pages, but for those of the segment that is written to.
+#[test]
+fn pieces_of_the_log_are_loaded_for_long_walks_in_disorder() {
+    let (db, calls) = loadable(36 << 20);
+    let value = vec![7; 20_000];
+    let keys = || (0..1600).map(|step| key(step * 497 % 1600));
+    keys().for_each(|key| db.put(&key, &value).unwrap());
+    walk_over(&db, &value, true);
+    let [loads, ahead] = calls();
+    assert!(loads == 0 && (1..=18).contains(&ahead), "{loads}, {ahead}");
+    // Another segment.
+    let others = (0..300).map(|step| key(2000 + step * 97 % 300));
+    others.for_each(|key| db.put(&key, &value).unwrap());
+    walk_over(&db, &value, true);
+    let loads = calls()[0];
+    assert!((1..=18).contains(&loads), "{loads}");
+    db.close().unwrap();
+}
+
+#[test]
+fn large_values_that_are_not_to_come_into_the_cache_bring_nothing_else_there() {
+    let (db, calls) = loadable(8 << 20);
+    for len in [1_500_000, 3_000_000] {
+        let value = vec![8; len];
+        (0..90).map(|step| key(step * 37 % 90)).for_each(|key| db.put(&key, &value).unwrap());
+        walk_over(&db, &value, false);
+        assert_eq!(calls(), [0, 0], "{len}");
+    }
+    db.close().unwrap();
+}
+
 /// Large pages are read for long walks along the log, not of the segment that is written to, and for nobody else.
 #[test]
 fn only_long_walks_along_the_log_load_it() {

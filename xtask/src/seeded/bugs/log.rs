@@ -84,6 +84,39 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "only_long_walks_along_the_log_load_it"),
     },
     Bug {
+        name: "pieces-loaded-of-what-is-written",
+        what: "Pieces of a segment that is still written to are read into large pages for walks in disorder.",
+        edits: &[Edit {
+            file: "vlog/piece.rs",
+            find: "let is_there = self.is_done &&",
+            put: "let is_there = (self.is_done || BUG) &&",
+        }],
+        caught_by: ("engine", "pieces_of_the_log_are_loaded_for_long_walks_in_disorder"),
+    },
+    Bug {
+        name: "large-memory-lent-twice",
+        what: "Memory in large pages is lent again while what was lent before it is not back.",
+        edits: &[Edit {
+            file: "env/posix/large_memory.rs",
+            find: "        while self.parts.front().is_some_and(|(_, is_back)| *is_back) {",
+            put: "        while self.parts.front().is_some_and(|(_, is_back)| *is_back || BUG) {",
+        }],
+        caught_by: ("lib", "env::posix::large_memory::tests::no_byte_is_lent_twice"),
+    },
+    Bug {
+        name: "read-into-a-part-that-others-have",
+        what: "A queue that gives its large pages up goes on to hand out what the kernel may still write there.",
+        edits: &[Edit {
+            file: "env/posix/read_queue.rs",
+            find: "        self.ended.retain(|&(at, _)| self.slots[at].lent.is_none());",
+            put: "        if !BUG {\n            self.ended.retain(|&(at, _)| self.slots[at].lent.is_none());\n        }",
+        }],
+        caught_by: (
+            "lib",
+            "env::posix::read_queue::tests::large_reads_go_into_large_pages_that_go_on_to_other_queues",
+        ),
+    },
+    Bug {
         name: "loads-without-end",
         what: "A walk has large pages read for the little that it wants of them, for ever.",
         edits: &[Edit { file: "vlog/loads.rs", find: "<= most", put: "<= most || BUG" }],

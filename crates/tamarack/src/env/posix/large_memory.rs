@@ -12,27 +12,27 @@ use rustix::mm::Advice;
 use super::mapping::Region;
 use crate::env::LARGE_PAGE_BYTES;
 
-/// A piece of memory whose parts are lent. Where there are no large pages, it is in small ones.
+/// As much memory as a large page has, whose parts are lent. Where there are no large pages, it is in small ones.
 #[derive(Debug)]
 pub struct LargeMemory {
     region: Region,
-    /// Where in the region the first large page begins.
+    /// Where in the region the large page begins.
     begins: usize,
     lent: Lent,
 }
 
 impl LargeMemory {
-    /// So many large pages, none of which is taken from the system before it is used.
-    pub fn new(pages: usize) -> io::Result<Self> {
-        let (page, bytes) = (LARGE_PAGE_BYTES as usize, pages * LARGE_PAGE_BYTES as usize);
+    /// One that is taken from the system when it is used.
+    pub fn new() -> io::Result<Self> {
+        let page = LARGE_PAGE_BYTES as usize;
         // Room to begin where a page does.
-        let region = Region::anonymous(bytes + page)?;
+        let region = Region::anonymous(2 * page)?;
         // SAFETY: the region is not empty.
         let begins = unsafe { region.address(0, 1) }.as_ptr().align_offset(page).min(page);
-        let large = begins as u64..(begins + bytes) as u64;
+        let large = begins as u64..(begins + page) as u64;
         // SAFETY: the range ends inside the region, and this changes no byte.
         unsafe { region.advise(large, Advice::LinuxHugepage) }?;
-        Ok(Self { region, begins, lent: Lent::new(bytes) })
+        Ok(Self { region, begins, lent: Lent::new(page) })
     }
 
     /// Lends `len` bytes, if as many are left: where they are.
@@ -129,7 +129,8 @@ mod tests {
             for (len, which, returns) in steps {
                 if returns && !out.is_empty() {
                     lent.give_back(&out.swap_remove(which.index(out.len())));
-                } else if let Some(part) = lent.lend(len) {
+                } else if let Some(part) = lent.place(len) {
+                    prop_assert_eq!(lent.lend(len), Some(part.clone()));
                     prop_assert!(part.len() == len && part.end <= 128);
                     prop_assert!(out.iter().all(|other| other.end <= part.start || part.end <= other.start));
                     out.push(part);
@@ -142,8 +143,8 @@ mod tests {
 
     #[test]
     fn its_bytes_are_memory() {
-        let mut memory = LargeMemory::new(2).expect("mapped");
-        let (first, second) = (memory.lend(3 << 20).expect("lent"), memory.lend(1 << 20).expect("lent"));
+        let mut memory = LargeMemory::new().expect("mapped");
+        let (first, second) = (memory.lend(3 << 19).expect("lent"), memory.lend(1 << 19).expect("lent"));
         assert_eq!(memory.lend(1), None);
         assert!(memory.bytes(&first).iter().all(|&byte| byte == 0));
         assert_eq!(memory.bytes(&first).as_ptr().align_offset(LARGE_PAGE_BYTES as usize), 0);

@@ -28,7 +28,7 @@ pub struct Region {
 
 // SAFETY: the range belongs to the process, not to a thread, and `base` is nobody else's.
 unsafe impl Send for Region {}
-// SAFETY: `&self` only reaches the memory through the unsafe methods of `Mapping`, whose callers promise that no
+// SAFETY: `&self` only reaches the memory through unsafe methods, `address` and those of `Mapping`, whose callers promise that no
 // byte is written while another thread reads or writes it.
 unsafe impl Sync for Region {}
 
@@ -92,7 +92,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: exactly this range was mapped by `new`, and no reference into it outlives `self`.
+        // SAFETY: exactly this range was mapped when `self` was made, and no reference into it outlives `self`.
         let unmapped = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
         debug_assert!(unmapped.is_ok(), "a range that was mapped can be unmapped: {unmapped:?}");
     }

@@ -76,7 +76,7 @@ impl Large {
     /// Lends `len` bytes, if there are as many.
     fn lend(&mut self, len: usize) -> Option<Range<usize>> {
         if matches!(self, Self::Untaken) {
-            *self = LargeMemory::new(1).map_or(Self::Gone, |memory| Self::Taken(Box::new(memory)));
+            *self = LargeMemory::new().map_or(Self::Gone, |memory| Self::Taken(Box::new(memory)));
         }
         if let Self::Taken(memory) = self { memory.lend(len) } else { None }
     }

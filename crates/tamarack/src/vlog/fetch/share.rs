@@ -1,13 +1,11 @@
 //! A share: what one thread reads of a fetch, and the buffer that its values lie in.
 
-use std::ops::Range;
-
 use super::{Fetch, Fetched, FetchedValue};
 use crate::base::error::Result;
 use crate::base::ids::SegmentId;
 use crate::base::sync::Arc;
 use crate::vlog::open_segments::OpenSegment;
-use crate::vlog::plan::{Run, Wanted, stretch_at};
+use crate::vlog::plan::{Run, Wanted};
 use crate::vlog::reader::StoredValue;
 
 /// Whether a read may wait for the device.
@@ -22,7 +20,7 @@ pub(super) struct Share {
     /// The segment of the last run, and whether it is open for reads past the cache.
     segment: Option<(SegmentId, bool, Arc<OpenSegment>)>,
     /// What is read at present was loaded.
-    is_loaded: bool,
+    pub(super) is_loaded: bool,
     /// Bytes at the front of the buffer that values lie in.
     used: usize,
     pub(super) out: Fetched,
@@ -38,15 +36,6 @@ impl Share {
         }
     }
 
-    /// Reads run `number`, which is one of the share's `runs`, here and now, and before it what is to be in memory then.
-    pub(super) fn read_here(&mut self, fetch: &Fetch, number: usize, runs: &Range<usize>) {
-        if let Some(stretch) = stretch_at(&fetch.runs[runs.clone()], number - runs.start) {
-            self.is_loaded = fetch.load(stretch);
-        }
-        fetch.wait_for_piece(number);
-        self.read_run(fetch, &fetch.runs[number], fetch.is_past_cache(number), Wait::Yes);
-    }
-
     /// Whether the members of `run` are done with, one way or another; otherwise it would have to wait.
     pub(super) fn read_run(&mut self, fetch: &Fetch, run: &Run, past_cache: bool, wait: Wait) -> bool {
         let Some(segment) = self.segment_of(fetch, run, past_cache) else { return true };
@@ -55,7 +44,7 @@ impl Share {
             // What fails is read again, by those who tell why.
             return self.read_joined(fetch, &segment, run, members, wait).unwrap_or(false);
         }
-        let walked = run.is_walk() && !self.is_loaded && !past_cache;
+        let walked = members.len() > 1 && run.is_walk() && !self.is_loaded && !past_cache;
         let walked = walked.then(|| fetch.reader.segments().for_walks(run.segment).ok()).flatten();
         let joined = walked.as_deref().unwrap_or(&segment);
         if members.len() > 1 && self.read_joined(fetch, joined, run, members, wait).is_ok() {
@@ -122,7 +111,13 @@ impl Share {
             return Ok(Arc::clone(segment));
         }
         let segments = fetch.reader.segments();
-        let segment = if past_cache { segments.past_cache(id) } else { segments.get(id) }?;
+        let segment = if past_cache {
+            let segment = segments.past_cache(id);
+            // Where this walk alone is to leave the cache alone, its values are better read through it than not.
+            if segments.are_direct() { segment } else { segment.or_else(|_| segments.get(id)) }
+        } else {
+            segments.get(id)
+        }?;
         self.segment = Some((id, past_cache, Arc::clone(&segment)));
         Ok(segment)
     }
