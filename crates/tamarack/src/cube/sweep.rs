@@ -3,7 +3,7 @@
 //! Values lie in the order in which they came. A walk over values that came in another order reads a page here and a page there
 //! of the log, and in the end all of it; and the device reads a *piece* of it, as much as fits into one large page of memory, in the time of some
 //! fifty single reads. So the walk counts what its scattered reads of each piece cost, as bytes that the device could have read in
-//! sequence meanwhile. When a quarter of a piece is paid for, a walk that goes on will want more of it than that: whoever reads the next value
+//! sequence meanwhile. When a quarter of a piece is paid for, and much in all, a walk that goes on will want more of it than that: whoever reads the next value
 //! of it has all of it read first, and the others find theirs in memory. What is read in vain costs at most four times what was paid.
 //!
 //! Large values are read as fast by themselves as in pieces, if they go into large pages, too: where there are queues of reads, whose memory
@@ -32,8 +32,10 @@ use crate::vlog::walk_pages::WalkPages;
 const READ_COST_BYTES: u64 = 40 * 1024;
 /// ... and as many bytes in one piece at some place cost so many times what they do in sequence.
 const BYTES_COST: u64 = 3;
-/// The part of a piece that must be paid for.
+/// The part of a piece that must be paid for ...
 const PAID_PART: u64 = 4;
+/// ... and what a walk has paid in all before anything is read along: one that goes over a hundred neighbours in each of some sorted runs has not.
+const PAID_MIN: u64 = 16 << 20;
 /// Values of so many bytes and more, up to what fits into such memory, are read by themselves ...
 const LARGE_BYTES: RangeInclusive<u64> = 32 << 10..=RUN_BYTES_MAX_PAST_CACHE;
 /// ... behind so many bytes of them.
@@ -56,6 +58,8 @@ pub struct Sweep {
     pieces: HashMap<Place, Progress>,
     /// Those that somebody will read, or does.
     under_way: HashMap<Place, Arc<Piece>>,
+    /// What it has paid in all.
+    paid: u64,
     /// How many more may be for this window.
     left: usize,
     hits: u64,
@@ -98,6 +102,7 @@ impl Sweep {
 
     /// Begins anew elsewhere: what was a long walk has ended.
     pub(super) fn turn(&mut self) {
+        self.paid = 0;
         self.large_bytes = 0;
         self.pages = None;
     }
@@ -117,7 +122,8 @@ impl Sweep {
             return Ok(Some(Arc::clone(piece)));
         };
         *paid += cost_of(bytes);
-        if *paid < LARGE_PAGE_BYTES / PAID_PART || self.left == 0 || !helps {
+        self.paid += cost_of(bytes);
+        if self.paid < PAID_MIN || *paid < LARGE_PAGE_BYTES / PAID_PART || self.left == 0 || !helps {
             return Ok(None);
         }
         *progress = Progress::Read;
@@ -145,13 +151,16 @@ impl Cube {
         fetch.may_load(&sweep.loads, tail);
         let (mut routes, mut tried) = (Vec::new(), Vec::new());
         for (number, Scattered { bytes, first_value, is_one_value }) in fetch.scattered() {
+            if is_one_value && bytes > *LARGE_BYTES.end() {
+                continue;
+            }
             if is_one_value && bytes >= *LARGE_BYTES.start() {
                 sweep.large_bytes += bytes;
-                let fits = bytes <= *LARGE_BYTES.end();
-                if fits && sweep.is_long() && sweep.pages.is_some() {
+                let goes_past = sweep.is_long() || !fetch.fills_cache();
+                if goes_past && sweep.pages.is_some() {
                     routes.push((number, Route::PastCache));
                 }
-                if !fits || !sweep.is_long() || sweep.pages.is_some() {
+                if !goes_past || sweep.pages.is_some() || !fetch.fills_cache() {
                     continue;
                 }
             }
@@ -202,7 +211,7 @@ mod tests {
 
     /// In its first window.
     fn begun() -> Sweep {
-        let mut sweep = Sweep::default();
+        let mut sweep = Sweep { paid: PAID_MIN, ..Sweep::default() };
         sweep.begin_window();
         sweep
     }
@@ -230,6 +239,15 @@ mod tests {
         assert!(sweep.note(place(2), 64 * MIB, true).is_err(), "it is in memory, and never read again");
         assert!(!waits(&mut sweep, place(1), 0), "nobody has read this one, and it has to be paid for again");
         assert!(sweep.under_way.is_empty());
+    }
+
+    #[test]
+    fn nothing_is_read_along_before_much_was_paid() {
+        let mut sweep = Sweep::default();
+        sweep.begin_window();
+        let neighbours = 100 << 10;
+        let first = (0..).find(|number| waits(&mut sweep, place(number % 4), neighbours)).expect("at last");
+        assert!((40..60).contains(&first), "{first}");
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct IterOptions {
     /// As in [`ReadOptions`]. Default: true.
     pub verify_checksums: bool,
     /// Keep the index blocks that were read in the cache. Without it, what a long walk reads from front to back comes not even into
-    /// the kernel's cache of files, as with [`Options::direct_reads`]; that takes less processor time. Values of 32 KiB to 1 MiB
+    /// the kernel's cache of files, as with [`Options::direct_reads`]; that takes less processor time. Values of 32 to 990 KiB
     /// that lie in disorder come not into it either way once a walk has gone over 64 MiB of them, where there are io_uring and memory for it.
     /// Default: true.
     pub fill_cache: bool,

@@ -19,7 +19,7 @@ use super::plan::{
 };
 use super::queues;
 use super::reader::{SegmentReader, StoredValue};
-use super::walk_pages::WalkPages;
+use super::walk_pages::{Lent, WalkPages};
 use crate::base::error::Error;
 use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
@@ -38,7 +38,7 @@ const MISSES_MAX: usize = 8;
 const QUEUED_RUN_BYTES_MAX: u64 = 32 * 1024;
 /// So many bytes of reads are under way at a time in a queue ...
 const QUEUED_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// ... of so many segments, if they are large: many small ones are of those that stay open ...
+/// ... past the cache of so many segments, which take two descriptors each ...
 const SEGMENTS_MAX: usize = 8;
 /// ... and the device begins as soon as it has been given so many: not before all are.
 const BEGUN_TOGETHER: usize = 8;
@@ -144,9 +144,8 @@ impl Fetch {
 
     /// Deals the runs into shares.
     fn deal(&mut self) {
-        let into_pages =
-            self.pages.is_some() && (0..self.runs.len()).any(|number| self.is_past_cache(number));
-        self.manner = manner(&self.runs, self.ways, into_pages, || self.reader.queues().are_there());
+        self.manner =
+            manner(&self.runs, self.ways, self.pages.is_some(), || self.reader.queues().are_there());
         let shares = if let Manner::Shared(shares) = self.manner { shares } else { 1 };
         self.runs_of_share = self.runs.len().div_ceil(shares.max(1)).max(1);
     }
@@ -171,14 +170,16 @@ impl Fetch {
         hits > misses
     }
 
-    /// The reads through the cache that are too short to be part of a walk along the log, and large values that are alone: each with its number.
+    /// The reads that are too short to be part of a walk along the log, and large values that are alone: each with its number.
     pub fn scattered(&self) -> impl Iterator<Item = (usize, Scattered)> {
         let (mut next, wanted, fill_cache) = (0, &self.wanted, self.how.fill_cache);
         stretches(&self.runs).flat_map(move |stretch| {
             let (first, is_alone) = (next, walk(stretch).is_none());
             next += stretch.len();
             let scattered = stretch.iter().enumerate();
-            let scattered = scattered.filter(move |(_, run)| !run.is_walk() || is_alone && fill_cache);
+            let scattered = scattered.filter(move |(_, run)| {
+                (is_alone || fill_cache) && (!run.is_walk() || is_alone && fill_cache)
+            });
             scattered.map(move |(at, run)| {
                 let first_value = wanted[run.members.start].pointer;
                 let is_one_value = is_alone && run.members.len() == 1;
@@ -187,13 +188,20 @@ impl Fetch {
         })
     }
 
+    /// Whether the system's cache is filled with what is part of a walk.
+    pub fn fills_cache(&self) -> bool {
+        self.how.fill_cache
+    }
+
     /// Has reads, by their numbers, take these routes, and those past the cache go into `pages`. Nobody has begun.
     pub fn take_routes(&mut self, routes: Vec<(usize, Route)>, pages: Option<&Arc<WalkPages>>) {
-        self.pages = pages.cloned();
         for (number, route) in routes {
             self.routes.resize(self.runs.len(), Route::Usual);
             self.routes[number] = route;
         }
+        let fit = |number: usize| self.runs[number].len() <= RUN_BYTES_MAX_PAST_CACHE;
+        let use_them = (0..self.runs.len()).any(|number| self.is_past_cache(number) && fit(number));
+        self.pages = pages.filter(|_| use_them).cloned();
         self.deal();
     }
 
@@ -203,20 +211,30 @@ impl Fetch {
             Some(Route::PastCache) => true,
             Some(Route::Behind(_)) => false,
             Some(Route::Usual) | None => {
-                self.reader.segments().are_direct() || self.runs[number].is_walk() && !self.how.fill_cache
+                let is_part_of_walk = || {
+                    // What is left of a walk behind its last large read goes with it.
+                    let before = number.checked_sub(1).map(|before| &self.runs[before]);
+                    let goes_on = before
+                        .is_some_and(|before| before.is_walk() && before.goes_on_with(&self.runs[number]));
+                    self.runs[number].is_walk() || goes_on
+                };
+                self.reader.segments().are_direct() || !self.how.fill_cache && is_part_of_walk()
             }
         }
     }
 
-    /// Whoever reads it need not read what is not theirs along any more.
+    /// Nobody wants its values any more: whoever reads them ends with what is under way.
     pub fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Relaxed);
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
     }
 
     /// Waits until the piece was read that is to be before run `number`, if there is one.
     fn wait_for_piece(&self, number: usize) {
         if let Some(Route::Behind(piece)) = self.routes.get(number)
-            && !self.is_given_up.load(Ordering::Relaxed)
             && let Ok(segment) = self.reader.segments().get(self.runs[number].segment)
         {
             piece.read(&segment);
@@ -245,11 +263,13 @@ impl Fetch {
             return None;
         }
         let mut queue = self.reader.queues().take()?;
-        let (runs, buffer) = self.begin_share()?;
+        let mut lent = None;
         if let Some(pages) = &self.pages {
-            queue.use_pages(pages.take());
+            // Without one it is better without a queue: its own memory would be in small pages, and too much.
+            lent.insert(pages.lend()?).give_to(&mut *queue);
         }
-        let mut begun = Begun::new(self, runs, Share::new(buffer), queue);
+        let (runs, buffer) = self.begin_share()?;
+        let mut begun = Begun::new(self, runs, Share::new(buffer), queue, lent);
         begun.fill(self);
         begun.queue.submit();
         Some(begun)
@@ -264,8 +284,8 @@ impl Fetch {
             }
             begun.take_some(self);
         }
-        if let Some(pages) = &self.pages {
-            pages.put_back(begun.queue.give_back_pages());
+        if let Some(lent) = &mut begun.lent {
+            lent.take_from(&mut *begun.queue);
         }
         self.done(begun.share);
     }
@@ -279,7 +299,7 @@ impl Fetch {
             let mut share = Share::new(buffer);
             let values = self.runs[runs.clone()].iter().map(|run| run.members.len());
             share.out.found.reserve_exact(values.sum());
-            for number in runs.clone() {
+            for number in runs.clone().take_while(|_| !self.is_given_up()) {
                 if let Some(stretch) = stretch_at(&self.runs[runs.clone()], number - runs.start) {
                     share.is_loaded = self.load(stretch);
                 }
@@ -316,6 +336,9 @@ impl Fetch {
     }
 
     fn begin_share(&self) -> Option<(Range<usize>, Vec<u8>)> {
+        if self.is_given_up() {
+            return None;
+        }
         let mut progress = self.progress.lock();
         let start = progress.next;
         let end = (start + self.runs_of_share).min(self.runs.len());
@@ -348,7 +371,7 @@ pub struct Scattered {
 /// How a run is read that is no part of a walk along the log.
 #[derive(Debug, Clone)]
 pub enum Route {
-    /// Through the system's cache of files, unless nothing is.
+    /// Through the system's cache of files, unless neither what is part of a walk is, nor anything.
     Usual,
     /// So as well, when this piece, which has it, was read.
     Behind(Arc<Piece>),
@@ -382,10 +405,14 @@ pub struct Begun {
     runs: Range<usize>,
     share: Share,
     queue: queues::Taken,
+    /// What it reads into.
+    lent: Option<Lent>,
     /// The first of the runs that is not in the queue yet.
     next: usize,
     /// The segments of those that are, by their place among the runs.
     segments: Vec<Option<Arc<OpenSegment>>>,
+    /// Of how many reads past the cache each segment is open.
+    past_cache: Vec<(SegmentId, usize)>,
     bytes: u64,
 }
 
@@ -397,22 +424,29 @@ impl std::fmt::Debug for Begun {
 
 impl Begun {
     /// `runs` of `fetch`, with nothing under way; `queue` is empty.
-    fn new(fetch: &Fetch, runs: Range<usize>, mut share: Share, queue: queues::Taken) -> Self {
+    fn new(
+        fetch: &Fetch,
+        runs: Range<usize>,
+        mut share: Share,
+        queue: queues::Taken,
+        lent: Option<Lent>,
+    ) -> Self {
         let values = fetch.runs[runs.clone()].iter().flat_map(|run| &fetch.wanted[run.members.clone()]);
         let (count, bytes) = values
             .fold((0, 0), |(count, bytes), want| (count + 1, bytes + u64::from(want.pointer.stored_len)));
         share.out.found.reserve_exact(count);
         share.make_room(usize::try_from(bytes).unwrap_or(0));
-        Self { share, queue, next: runs.start, segments: vec![None; runs.len()], bytes: 0, runs }
+        let segments = vec![None; runs.len()];
+        Self { share, queue, lent, next: runs.start, segments, past_cache: Vec::new(), bytes: 0, runs }
     }
 
     /// Has as many reads under way as the queue takes.
     fn fill(&mut self, fetch: &Fetch) {
         let first = self.next;
-        while self.next < self.runs.end && self.bytes < QUEUED_BYTES_MAX {
+        while self.next < self.runs.end && self.bytes < QUEUED_BYTES_MAX && !fetch.is_given_up() {
             let (run, past_cache) = (&fetch.runs[self.next], fetch.is_past_cache(self.next));
             let len = usize::try_from(run.len()).expect("runs are bounded");
-            if !self.queue.has_room(len) || past_cache && !self.may_open(run) {
+            if !self.queue.has_room(len) || past_cache && !self.may_open(run.segment) {
                 break;
             }
             let waits = matches!(fetch.routes.get(self.next), Some(Route::Behind(_)));
@@ -432,6 +466,9 @@ impl Begun {
                 self.queue.begin(self.next, segment.shared_file(), run.start, len);
                 fetch.reader.count_read(run.len());
                 self.bytes += run.len();
+                if past_cache {
+                    self.opened(run.segment);
+                }
                 self.segments[self.next - self.runs.start] = Some(segment);
             }
             self.next += 1;
@@ -441,23 +478,29 @@ impl Begun {
         }
     }
 
-    /// Whether the segment of `run`, which is read past the cache, may be open beside the others that are: each takes descriptors.
-    fn may_open(&self, run: &Run) -> bool {
-        if run.len() < QUEUED_RUN_BYTES_MAX {
-            return true;
+    /// Whether a segment that is read past the cache may be open beside the others that are: each takes descriptors.
+    fn may_open(&self, id: SegmentId) -> bool {
+        self.past_cache.len() < SEGMENTS_MAX || self.past_cache.iter().any(|(open, _)| *open == id)
+    }
+
+    /// Notes a read past the cache of a segment.
+    fn opened(&mut self, id: SegmentId) {
+        match self.past_cache.iter_mut().find(|(open, _)| *open == id) {
+            Some((_, reads)) => *reads += 1,
+            None => self.past_cache.push((id, 1)),
         }
-        let (mut count, mut last) = (0, std::ptr::null());
-        for segment in self.segments.iter().flatten().map(Arc::as_ptr) {
-            count += usize::from(segment != last);
-            last = segment;
-        }
-        count < SEGMENTS_MAX
     }
 
     /// Takes the values of reads that have ended; waits for one.
     fn take_some(&mut self, fetch: &Fetch) {
-        let Self { runs, share, queue, segments, bytes, .. } = self;
+        let Self { runs, share, queue, segments, past_cache, bytes, .. } = self;
         queue.finish_some(&mut |at, read| {
+            if fetch.is_past_cache(at) {
+                past_cache.retain_mut(|(open, reads)| {
+                    *reads -= usize::from(*open == fetch.runs[at].segment);
+                    *reads > 0
+                });
+            }
             let (run, segment) = (&fetch.runs[at], segments[at - runs.start].take().expect("it was begun"));
             *bytes -= run.len();
             share.take_run(fetch, &segment, run, read.unwrap_or_default());

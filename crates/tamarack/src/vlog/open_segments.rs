@@ -16,8 +16,10 @@ use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Loaded, read_exact_at};
 /// Files open for walks, at most: a walk is in one or two at a time.
 const WALKED_FILES_MAX: usize = 8;
 /// Of the files that may be open, where all values are read past the system's cache, this part is for other reads; where those of long walks are
-/// alone, it is for these.
+/// alone, it is for these at most ...
 const OTHER_FILES_PART: usize = 4;
+/// ... and so many descriptors.
+const WALKED_PAST_CACHE_MAX: usize = 64;
 /// A file that is read past the system's cache takes so many descriptors.
 const DESCRIPTORS_PAST_CACHE: usize = 2;
 /// Records up to this many bytes are read without a look at the length of the file.
@@ -129,7 +131,7 @@ impl OpenSegments {
     /// system's cache of files.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, files_max: usize, direct: bool) -> Self {
         let few = files_max / OTHER_FILES_PART;
-        let others_max = if direct { few } else { files_max - few };
+        let others_max = if direct { few } else { files_max - few.min(WALKED_PAST_CACHE_MAX) };
         let past_cache_max = ((files_max - others_max) / DESCRIPTORS_PAST_CACHE).max(1);
         Self {
             fs,

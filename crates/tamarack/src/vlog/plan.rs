@@ -61,7 +61,7 @@ impl Run {
     }
 
     /// Whether `next` goes on where it ends, or close behind.
-    fn goes_on_with(&self, next: &Self) -> bool {
+    pub fn goes_on_with(&self, next: &Self) -> bool {
         self.segment == next.segment && next.start <= self.end + GAP_BYTES_MAX
     }
 

@@ -201,13 +201,14 @@ fn a_walk_has_pages_where_there_is_a_queue_and_memory_for_them() {
     assert!(WalkPages::new(&without_queue, &Allotment::unlimited(), 1).is_none());
     let with_queue = reader_of(FaultEnv::new(disk).0.fs, false);
     let memory = Allotment::new(6 * LARGE_PAGE_BYTES);
-    let pages = WalkPages::new(&with_queue, &memory, 3).expect("there is as much");
-    assert!(WalkPages::new(&with_queue, &memory, 2).is_none(), "others are to find something, too");
-    assert!(pages.take().is_none(), "queues take some first");
-    pages.put_back(Some(Box::new(7)));
-    pages.put_back(None);
-    assert!(pages.take().is_some_and(|pages| pages.is::<i32>()) && pages.take().is_none());
-    drop(pages);
+    let pages = WalkPages::new(&with_queue, &memory, 9).expect("for three of them");
+    assert!(WalkPages::new(&with_queue, &memory, 9).is_none(), "others are to find something, too");
+    let pages = Arc::new(pages);
+    let mut lent: Vec<_> = std::iter::from_fn(|| pages.lend()).collect();
+    assert_eq!(lent.len(), 3);
+    lent.pop();
+    assert!(pages.lend().is_some() && pages.lend().is_some(), "it came back each time");
+    drop((lent, pages));
     assert!(memory.take(6 * LARGE_PAGE_BYTES).is_some(), "all came back");
 }
 
@@ -251,4 +252,32 @@ fn of_what_is_read_together_past_the_cache_too() {
         reader.segments().forget(ID);
     }
     assert_eq!(faults.triggered(), 4);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_read() {
+    let (keys, between) = ((10..60).map(|number| number.to_string()).collect::<Vec<_>>(), [0; 24_000]);
+    let mut records: Vec<Record<'_>> = Vec::new();
+    for key in &keys {
+        records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
+        records.push((RecordKind::Put, b"between", &between));
+    }
+    for env in [
+        SimDisk::new(&SimOptions::default()).env(),
+        FaultEnv::new(SimDisk::new(&SimOptions::default()).env()).0,
+    ] {
+        let (reader, pointers) = written_to(env.fs, &records);
+        let (reader, keys_together) = (Arc::new(reader), Arc::new(keys.concat().into_bytes()));
+        let reads_of = |is_given_up: bool| {
+            let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
+            let wanted = pointers.iter().step_by(2).enumerate().map(wanted).collect();
+            let fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, HOW, 5, Vec::new());
+            if is_given_up {
+                fetch.give_up();
+            }
+            fetch.work();
+            fetch.take().0.iter().map(|share| share.found.len()).sum::<usize>()
+        };
+        assert_eq!((reads_of(true), reads_of(false)), (0, keys.len()));
+    }
 }

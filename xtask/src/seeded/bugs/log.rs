@@ -94,6 +94,26 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "pieces_of_the_log_are_loaded_for_long_walks_in_disorder"),
     },
     Bug {
+        name: "pieces-read-for-short-walks",
+        what: "Pieces of the log are read along as soon as one is paid for, for walks that end soon.",
+        edits: &[Edit {
+            file: "cube/sweep.rs",
+            find: "if self.paid < PAID_MIN ||",
+            put: "if self.paid < PAID_MIN && !BUG ||",
+        }],
+        caught_by: ("lib", "cube::sweep::tests::nothing_is_read_along_before_much_was_paid"),
+    },
+    Bug {
+        name: "given-up-reads-go-on",
+        what: "Whoever drops an iterator waits for all that was to be read ahead of it.",
+        edits: &[Edit {
+            file: "vlog/fetch.rs",
+            find: "        self.is_given_up.store(true, Ordering::Relaxed);",
+            put: "        self.is_given_up.store(!BUG, Ordering::Relaxed);",
+        }],
+        caught_by: ("lib", "vlog::reader::tests::what_nobody_waits_for_is_not_read"),
+    },
+    Bug {
         name: "large-memory-lent-twice",
         what: "Memory in large pages is lent again while what was lent before it is not back.",
         edits: &[Edit {

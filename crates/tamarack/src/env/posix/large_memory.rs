@@ -42,7 +42,7 @@ impl LargeMemory {
 
     /// Whether `len` bytes could be lent, or never could.
     pub fn has_room(&self, len: usize) -> bool {
-        self.lent.parts.is_empty() || self.lent.place(len).is_some()
+        len > self.lent.capacity || self.lent.place(len).is_some()
     }
 
     /// The bytes at `range`, which were lent.
