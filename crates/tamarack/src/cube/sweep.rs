@@ -6,13 +6,13 @@
 //! sequence meanwhile. When a quarter of a piece is paid for, and much in all, a walk that goes on will want more of it than that: whoever reads the next value
 //! of it has all of it read first, and the others find theirs in memory. What is read in vain costs at most four times what was paid.
 //!
-//! Large values are read as fast by themselves as in pieces, if they go into large pages, too: where there are queues of reads, whose memory
-//! is in such. That is past the system's cache of files, which a long walk would fill with what it asks for once; a shorter one may be made again,
-//! and so fills it.
-//!
 //! That helps as long as the pieces stay there. Of each window a few values are tried that should be in memory by now; if more of them are
 //! missing than found, nothing is read along any more. No piece is read twice for the same iterator, and of those that are due at the same time
 //! so many for each window that who waits for it does not wait long.
+//!
+//! Large values are read as fast by themselves as in pieces, if they go into large pages, too: where there are queues of reads, whose memory
+//! is in such. That is past the system's cache of files, which a long walk would fill with what it asks for once; a shorter one may be made again,
+//! and so fills it.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
