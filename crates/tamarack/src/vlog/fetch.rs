@@ -232,6 +232,11 @@ impl Fetch {
         self.is_given_up.load(Ordering::Relaxed)
     }
 
+    /// Whether its segment counts among those that may be open for reads past the cache: where all reads are such, there are files enough for them.
+    fn is_bounded(&self, number: usize) -> bool {
+        !self.reader.segments().are_direct() && self.is_past_cache(number)
+    }
+
     /// Waits until the piece was read that is to be before run `number`, if there is one.
     fn wait_for_piece(&self, number: usize) {
         if let Some(Route::Behind(piece)) = self.routes.get(number)
@@ -446,7 +451,7 @@ impl Begun {
         while self.next < self.runs.end && self.bytes < QUEUED_BYTES_MAX && !fetch.is_given_up() {
             let (run, past_cache) = (&fetch.runs[self.next], fetch.is_past_cache(self.next));
             let len = usize::try_from(run.len()).expect("runs are bounded");
-            if !self.queue.has_room(len) || past_cache && !self.may_open(run.segment) {
+            if !self.queue.has_room(len) || fetch.is_bounded(self.next) && !self.may_open(run.segment) {
                 break;
             }
             let waits = matches!(fetch.routes.get(self.next), Some(Route::Behind(_)));
@@ -466,7 +471,7 @@ impl Begun {
                 self.queue.begin(self.next, segment.shared_file(), run.start, len);
                 fetch.reader.count_read(run.len());
                 self.bytes += run.len();
-                if past_cache {
+                if fetch.is_bounded(self.next) {
                     self.opened(run.segment);
                 }
                 self.segments[self.next - self.runs.start] = Some(segment);
@@ -495,7 +500,7 @@ impl Begun {
     fn take_some(&mut self, fetch: &Fetch) {
         let Self { runs, share, queue, segments, past_cache, bytes, .. } = self;
         queue.finish_some(&mut |at, read| {
-            if fetch.is_past_cache(at) {
+            if fetch.is_bounded(at) {
                 past_cache.retain_mut(|(open, reads)| {
                     *reads -= usize::from(*open == fetch.runs[at].segment);
                     *reads > 0
