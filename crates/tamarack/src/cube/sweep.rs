@@ -251,6 +251,14 @@ mod tests {
     }
 
     #[test]
+    fn what_begins_anew_is_no_long_walk_any_more() {
+        let mut sweep = Sweep { large_bytes: LONG_WALK_BYTES + 1, ..begun() };
+        assert!(sweep.is_long() && waits(&mut sweep, place(1), 2 * MIB));
+        sweep.turn();
+        assert!(!sweep.is_long() && !waits(&mut sweep, place(2), 2 * MIB));
+    }
+
+    #[test]
     fn few_pieces_are_read_for_one_window() {
         let mut sweep = begun();
         let due = |sweep: &mut Sweep| (0..1000).filter(|&number| waits(sweep, place(number), MIB)).count();

@@ -64,6 +64,12 @@ fn written_to(fs: Arc<dyn Fs>, records: &[Record<'_>]) -> (SegmentReader, Vec<Va
     (reader_of(fs, false), pointers)
 }
 
+/// Records of `keys`, each of which is its own value, with so much between them that they are not read together.
+fn apart(keys: &[String]) -> Vec<Record<'_>> {
+    const BETWEEN: Record<'_> = (RecordKind::Put, b"between", &[0; 24_000]);
+    keys.iter().flat_map(|key| [(RecordKind::Put, key.as_bytes(), key.as_bytes()), BETWEEN]).collect()
+}
+
 /// What reads them.
 fn reader_of(fs: Arc<dyn Fs>, direct: bool) -> SegmentReader {
     let order = KeyOrder::new(Arc::new(Bytewise));
@@ -101,12 +107,8 @@ fn what_is_no_put_is_no_value() {
 #[test]
 fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     // Every other page of the simulated disk is in memory; what lies between keeps reads from being joined.
-    let (keys, between) = ((10..34).map(|number| number.to_string()).collect::<Vec<_>>(), [0; 24_000]);
-    let mut records: Vec<Record<'_>> = Vec::new();
-    for key in &keys {
-        records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
-        records.push((RecordKind::Put, b"between", &between));
-    }
+    let keys: Vec<_> = (10..34).map(|number| number.to_string()).collect();
+    let records = apart(&keys);
     let (reader, pointers) = written(&records);
     let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
     let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
@@ -159,13 +161,8 @@ fn of_what_is_read_together_each_value_has_its_own_outcome() {
     faults.inject(Fault::on(Call::Read).nth(5).errno(EIO));
     for env in [without, with] {
         let count = 3 * QUEUE_DEPTH as usize;
-        let (keys, between) =
-            ((0..count).map(|number| format!("{number:03}")).collect::<Vec<_>>(), [0; 24_000]);
-        let mut records: Vec<Record<'_>> = Vec::new();
-        for key in &keys {
-            records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
-            records.push((RecordKind::Put, b"between", &between));
-        }
+        let keys: Vec<_> = (0..count).map(|number| format!("{number:03}")).collect();
+        let records = apart(&keys);
         let (reader, mut pointers) = written_to(Arc::clone(&env.fs), &records);
         // A byte of one is damaged, and another lies beyond the end.
         let path = FileName::Segment(ID).path(Path::new(DIRECTORY));
@@ -256,12 +253,8 @@ fn of_what_is_read_together_past_the_cache_too() {
 
 #[test]
 fn what_nobody_waits_for_is_not_read() {
-    let (keys, between) = ((10..60).map(|number| number.to_string()).collect::<Vec<_>>(), [0; 24_000]);
-    let mut records: Vec<Record<'_>> = Vec::new();
-    for key in &keys {
-        records.push((RecordKind::Put, key.as_bytes(), key.as_bytes()));
-        records.push((RecordKind::Put, b"between", &between));
-    }
+    let keys: Vec<_> = (10..60).map(|number| number.to_string()).collect();
+    let records = apart(&keys);
     for env in [
         SimDisk::new(&SimOptions::default()).env(),
         FaultEnv::new(SimDisk::new(&SimOptions::default()).env()).0,
