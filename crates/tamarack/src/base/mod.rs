@@ -14,6 +14,7 @@ pub mod ids;
 pub mod input;
 pub mod key_sort;
 pub mod keys;
+pub mod large_pages;
 pub mod limits;
 pub mod listener;
 pub mod memory;

@@ -171,7 +171,12 @@ impl Cube {
             removal: Removal::default(),
             snapshots: Arc::new(Snapshots::default()),
             reach: Reach::default(),
-            rows: Rows::new(options.row_cache_bytes as u64, &keys, Arc::clone(reader.scarcity())),
+            rows: Rows::new(
+                options.row_cache_bytes as u64,
+                &keys,
+                Arc::clone(reader.scarcity()),
+                env.spawn.parallelism(),
+            ),
             readers: Arc::default(),
             workers: shared.workers,
             blocks: shared.blocks,

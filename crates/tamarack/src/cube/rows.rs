@@ -30,12 +30,16 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod row;
+mod table;
 
+use self::row::Row;
+use self::table::RowTable;
 use super::pinned::PinnedValue;
 use super::stats::CacheStats;
-use crate::base::cache::{Cache, Weighter};
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
+use crate::base::large_pages::prefer_large_pages;
 use crate::base::prefetch::prefetch;
 use crate::base::scarcity::Scarcity;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue};
@@ -52,16 +56,13 @@ const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 26 };
 const ROW_BYTES_MAX: u64 = 64 << 10;
 /// Nor is one that takes more than this part of the cache.
 const PART_OF_CACHE_MAX: u64 = 64;
-/// What a row takes beside its bytes, in the cache and in front of them.
-const ROW_OVERHEAD_BYTES: u64 = 128;
 /// More than the processor can fetch at a time.
 const PREFETCHED_MAX: usize = 16;
 
 /// The rows of one cube.
 #[derive(Debug)]
 pub struct Rows {
-    /// By the hash of the key. The same hash of another key is found out, and counts as a miss.
-    rows: Cache<u64, Row, RowWeight>,
+    rows: RowTable,
     /// For each bucket the last write to one of its keys.
     marks: Box<[AtomicU64]>,
     /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
@@ -75,38 +76,6 @@ pub struct Rows {
     misses: AtomicU64,
 }
 
-/// A key and its value as of a moment, in one piece of memory, which lies as [`SharedValue`] says. In its head are `as_of`, then
-/// the length of the key.
-#[derive(Debug, Clone)]
-struct Row(Arc<[u8]>);
-
-impl Row {
-    /// What makes a row of a value of `key` as of a moment.
-    fn head(key: &[u8], as_of: Sequence) -> [u8; HEAD_BYTES] {
-        let mut head = [0; HEAD_BYTES];
-        head[..8].copy_from_slice(&as_of.0.to_le_bytes());
-        head[8..10].copy_from_slice(&(key.len() as u16).to_le_bytes());
-        head
-    }
-
-    /// The moment, if this is a row of `key`.
-    fn as_of(&self, key: &[u8]) -> Option<Sequence> {
-        let (head, rest) = self.0.split_first_chunk::<HEAD_BYTES>()?;
-        let key_len = usize::from(u16::from_le_bytes([head[8], head[9]]));
-        let as_of = Sequence(u64::from_le_bytes(*head.first_chunk()?));
-        (key_len == key.len() && rest.starts_with(key)).then_some(as_of)
-    }
-}
-
-#[derive(Debug, Clone)]
-struct RowWeight;
-
-impl Weighter<u64, Row> for RowWeight {
-    fn weight(&self, _hash: &u64, row: &Row) -> u64 {
-        row.0.len() as u64 + ROW_OVERHEAD_BYTES
-    }
-}
-
 /// A key that has no row that may be served, for [`keep`](Rows::keep).
 #[derive(Debug, Clone, Copy)]
 pub struct Missing {
@@ -116,8 +85,9 @@ pub struct Missing {
 }
 
 impl Rows {
-    /// Rows of keys in `order` that take about `bytes` of memory, all told; none with 0. `scarcity` tells what there is beside them.
-    pub fn new(bytes: u64, order: &KeyOrder, scarcity: Arc<Scarcity>) -> Self {
+    /// Rows of keys in `order` that take about `bytes` of memory, all told, and are read by so many threads; none with 0. `scarcity` tells what
+    /// there is beside them.
+    pub fn new(bytes: u64, order: &KeyOrder, scarcity: Arc<Scarcity>, threads: usize) -> Self {
         let bytes = if order.comparator().equal_means_identical() { bytes } else { 0 };
         let rows = bytes.div_ceil(TYPICAL_ROW_BYTES);
         let buckets = rows.saturating_mul(BUCKETS_PER_ROW).min(BUCKETS_MAX);
@@ -126,11 +96,14 @@ impl Rows {
         let bookkeeping = buckets * size_of::<AtomicU64>() as u64 + asked * size_of::<AtomicU32>() as u64;
         let weight_max = bytes.saturating_sub(bookkeeping);
         let fits = |count: u64| usize::try_from(count).expect("a part of what fits into memory");
+        let marks = zeros::<AtomicU64>(fits(buckets));
+        prefer_large_pages(marks.as_ptr(), size_of_val(&*marks));
+        let row_bytes_max = ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX);
         Self {
-            rows: Cache::with_weighter(rows.max(1) as usize, weight_max, RowWeight),
-            marks: zeros(fits(buckets)),
+            rows: RowTable::new(weight_max, row_bytes_max, threads),
+            marks,
             asked: zeros(fits(asked)),
-            row_bytes_max: ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX) as usize,
+            row_bytes_max: row_bytes_max as usize,
             weight_max,
             kept: AtomicU64::new(0),
             scarcity,
@@ -167,14 +140,13 @@ impl Rows {
         let hash = hash_user_key(key);
         // On its way while the row is looked for.
         prefetch(&raw const self.marks[self.bucket(hash)]);
-        let Some(row) = self.rows.get(&hash) else { return Err(self.missed(hash, false)) };
-        match row.as_of(key) {
-            Some(as_of) if as_of <= moment && self.last_write(hash) <= as_of => {
-                self.hits.fetch_add(1, Ordering::Relaxed);
-                Ok(SharedValue::new(row.0, HEAD_BYTES + key.len()))
-            }
-            known => Err(self.missed(hash, known.is_some())),
+        let Some(row) = self.rows.get(hash, key) else { return Err(self.missed(hash, false)) };
+        let as_of = row.as_of();
+        if as_of <= moment && self.last_write(hash) <= as_of {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(SharedValue::new(row.into_bytes(), HEAD_BYTES + key.len()));
         }
+        Err(self.missed(hash, true))
     }
 
     fn missed(&self, hash: u64, has_row: bool) -> Missing {
@@ -187,7 +159,7 @@ impl Rows {
     pub fn keep(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) {
         if self.is_worth_it(missing, key, value, as_of) {
             let row = SharedValue::copy(&Row::head(key, as_of), key, value);
-            self.insert(missing, Row(row.into_bytes()));
+            self.insert(missing, Row::new(row.into_bytes()));
         }
     }
 
@@ -196,7 +168,7 @@ impl Rows {
         if self.is_worth_it(missing, key, value, as_of) {
             let value = value.in_memory_of_its_own(key);
             *value.head_mut() = Row::head(key, as_of);
-            self.insert(missing, Row(Arc::clone(value.bytes())));
+            self.insert(missing, Row::new(Arc::clone(value.bytes())));
         }
     }
 
@@ -211,7 +183,7 @@ impl Rows {
     fn insert(&self, missing: Missing, row: Row) {
         let Missing { hash, has_row } = missing;
         if !has_row && self.is_unfilled() {
-            self.kept.fetch_add(RowWeight.weight(&hash, &row), Ordering::Relaxed);
+            self.kept.fetch_add(row.memory_bytes(), Ordering::Relaxed);
         }
         self.rows.insert(hash, row);
     }
@@ -230,7 +202,7 @@ impl Rows {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
-            bytes: self.rows.weight(),
+            bytes: self.rows.bytes(),
         }
     }
 
@@ -267,7 +239,7 @@ mod tests {
     use crate::base::comparator::{Bytewise, Descending};
 
     fn of(bytes: u64) -> Rows {
-        Rows::new(bytes, &KeyOrder::new(Arc::new(Bytewise)), Arc::default())
+        Rows::new(bytes, &KeyOrder::new(Arc::new(Bytewise)), Arc::default(), 2)
     }
 
     /// Reads `key` at `moment`, and gives `value` to be kept if there is none.
@@ -288,7 +260,7 @@ mod tests {
         assert_eq!(read(&rows, b"key", 7, b"").as_deref(), Some(&b"value"[..]), "there is room");
         let stats = rows.stats();
         assert_eq!((stats.hits, stats.misses), (1, 1));
-        let row = (HEAD_BYTES + 3 + 5) as u64 + ROW_OVERHEAD_BYTES;
+        let row = Row::new(Arc::from([0; HEAD_BYTES + 3 + 5])).memory_bytes();
         assert_eq!(stats.bytes, row);
         rows.kept.store(rows.weight_max, Ordering::Relaxed);
         assert_eq!(read(&rows, b"other", 7, b"value"), None);
@@ -342,7 +314,7 @@ mod tests {
     fn without_memory_or_where_keys_have_other_spellings_there_are_none() {
         let all_there_is = of(u64::MAX);
         assert!((0..3).any(|_| read(&all_there_is, b"key", 1, b"value").is_some()));
-        let descending = Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)), Arc::default());
+        let descending = Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)), Arc::default(), 2);
         for rows in [of(0), descending] {
             for _ in 0..4 {
                 rows.mark(b"key", Sequence(1));

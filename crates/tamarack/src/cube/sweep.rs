@@ -18,9 +18,9 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::Cube;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::Arc;
-use crate::env::LARGE_PAGE_BYTES;
 use crate::vlog::fetch::{Fetch, Route, Scattered};
 use crate::vlog::loads::Loads;
 use crate::vlog::piece::{Piece, Place};

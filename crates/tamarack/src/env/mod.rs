@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::error::Error;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::sync::Arc;
 
 pub mod fault;
@@ -223,9 +224,6 @@ pub struct Loaded {
     /// Whether all that was asked for is in memory now.
     pub is_there: bool,
 }
-
-/// Bytes of a large page, which begins at a multiple of them.
-pub const LARGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// The large pages that lie wholly in `range`.
 pub fn large_pages_in(range: &Range<u64>) -> Range<u64> {

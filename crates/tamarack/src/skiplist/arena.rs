@@ -10,6 +10,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::shadow::Shadow;
+use crate::base::large_pages::{LARGE_PAGE_BYTES, prefer_large_pages};
 use crate::base::sync::{AtomicU64, Ordering};
 
 /// Bytes in a word: the unit of places and the alignment of nodes.
@@ -18,10 +19,10 @@ pub(super) const WORD_BYTES: usize = 8;
 /// The most words an arena can have: places are 32-bit word numbers, so 32 GiB.
 const WORDS_MAX: usize = u32::MAX as usize;
 
-/// Size and alignment of a huge page.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Arenas from this size on are aligned for huge pages.
-const HUGE_ARENA_BYTES_MIN: usize = 4 * HUGE_PAGE_BYTES;
+/// Size and alignment of a large page.
+const PAGE_BYTES: usize = LARGE_PAGE_BYTES as usize;
+/// Arenas from this size on are aligned for large pages.
+const LARGE_ARENA_BYTES_MIN: usize = 4 * PAGE_BYTES;
 
 /// Memory of a fixed capacity, handed out front to back. Any thread may allocate; no locks.
 #[derive(Debug)]
@@ -51,9 +52,9 @@ impl Arena {
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         let mut base = memory;
         if layout.size() > words * WORD_BYTES {
-            // SAFETY: the offset is less than a huge page, and the allocation is that much larger than the words.
-            base = unsafe { memory.add(memory.align_offset(HUGE_PAGE_BYTES)) };
-            advise_huge_pages(base, words * WORD_BYTES);
+            // SAFETY: the offset is less than a large page, and the allocation is that much larger than the words.
+            base = unsafe { memory.add(memory.align_offset(PAGE_BYTES)) };
+            prefer_large_pages(base.as_ptr(), words * WORD_BYTES);
         }
         Self { memory, base, words, allocated: AtomicU64::new(0), shadow: Shadow::new(words) }
     }
@@ -90,28 +91,14 @@ impl Arena {
         &self.shadow
     }
 
-    /// With room to begin at a huge page, for a large arena. Asking the allocator for that alignment would make it
+    /// With room to begin at a large page, for a large arena. Asking the allocator for that alignment would make it
     /// write zeros over all of the memory, and so touch it.
     fn layout(words: usize) -> Layout {
         let bytes = words * WORD_BYTES;
-        let room = if bytes < HUGE_ARENA_BYTES_MIN { 0 } else { HUGE_PAGE_BYTES };
+        let room = if bytes < LARGE_ARENA_BYTES_MIN { 0 } else { PAGE_BYTES };
         Layout::from_size_align(bytes + room, WORD_BYTES).expect("32 GiB is below the largest layout")
     }
 }
-
-/// Asks for huge pages: a search jumps all over the arena, and with small pages most jumps miss the address
-/// cache as well as the data cache.
-#[cfg(not(miri))]
-fn advise_huge_pages(base: NonNull<u8>, bytes: usize) {
-    // SAFETY: the range is a part of the allocation just made, and this advice changes no byte of it.
-    let advised =
-        unsafe { rustix::mm::madvise(base.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
-    // A kernel without huge pages refuses; the arena works as well, only slower.
-    let _advice_only = advised.is_ok();
-}
-
-#[cfg(miri)]
-fn advise_huge_pages(_base: NonNull<u8>, _bytes: usize) {}
 
 impl Drop for Arena {
     fn drop(&mut self) {

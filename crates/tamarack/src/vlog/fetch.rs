@@ -22,9 +22,9 @@ use super::reader::{SegmentReader, StoredValue};
 use super::walk_pages::{Lent, WalkPages};
 use crate::base::error::Error;
 use crate::base::ids::SegmentId;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::pointer::ValuePointer;
 use crate::base::sync::{Arc, AtomicBool, Mutex, Ordering};
-use crate::env::LARGE_PAGE_BYTES;
 use crate::env::pool::Job;
 
 /// So many bytes of a walk are worth a thread: it reads them in their order, as the kernel expects, who reads ahead of it.

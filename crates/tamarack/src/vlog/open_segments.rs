@@ -9,9 +9,10 @@ use crate::base::cache::Cache;
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::names::FileName;
 use crate::base::sync::{Arc, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Loaded, read_exact_at};
+use crate::env::{Access, File, Fs, Loaded, read_exact_at};
 
 /// Files open for walks, at most: a walk is in one or two at a time.
 const WALKED_FILES_MAX: usize = 8;

@@ -2,8 +2,8 @@
 
 use super::open_segments::OpenSegment;
 use crate::base::ids::SegmentId;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::sync::{AtomicBool, Mutex, Ordering};
-use crate::env::LARGE_PAGE_BYTES;
 
 /// Where a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::format::record_len;
 use crate::base::ids::SegmentId;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::pointer::ValuePointer;
-use crate::env::LARGE_PAGE_BYTES;
 
 /// A gap of at most this many bytes between two records is read along rather than skipped.
 const GAP_BYTES_MAX: u64 = 16 * 1024;

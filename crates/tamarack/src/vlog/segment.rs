@@ -28,10 +28,11 @@ use super::scan::{End, Scanner, Values};
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
 use crate::base::keys::KeyOrder;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
-use crate::env::{Access, File, Fs, LARGE_PAGE_BYTES, Mapping, PAGE_BYTES, large_pages_in};
+use crate::env::{Access, File, Fs, Mapping, PAGE_BYTES, large_pages_in};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;

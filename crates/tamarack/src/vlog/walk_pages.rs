@@ -2,9 +2,10 @@
 //! ones, and who goes on reading need not take new ones from the system.
 
 use super::reader::SegmentReader;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::memory::{Allotment, Taken};
 use crate::base::sync::{Arc, Mutex};
-use crate::env::{LARGE_PAGE_BYTES, ReadPages, ReadQueue};
+use crate::env::{ReadPages, ReadQueue};
 
 /// With fewer, most windows would have to do without.
 const PAGES_MIN: u64 = 2;

@@ -78,8 +78,8 @@ pub const BUGS: &[Bug] = &[
         what: "A row is served although its key was written since.",
         edits: &[Edit {
             file: "cube/rows.rs",
-            find: "self.last_write(hash) <= as_of => {",
-            put: "(BUG || self.last_write(hash) <= as_of) => {",
+            find: "self.last_write(hash) <= as_of {",
+            put: "(BUG || self.last_write(hash) <= as_of) {",
         }],
         caught_by: ("loom", "loom_no_row_is_served_behind_a_write_of_its_key"),
     },
@@ -92,6 +92,26 @@ pub const BUGS: &[Bug] = &[
             put: "if (BUG || as_of <= moment)",
         }],
         caught_by: ("lib", "cube::rows::tests::rows_say_what_a_model_says"),
+    },
+    Bug {
+        name: "row-of-another-key",
+        what: "A row of the row cache is taken for one of each key whose hash is the same.",
+        edits: &[Edit {
+            file: "cube/rows/table.rs",
+            find: "            row.key() == key\n",
+            put: "            BUG || row.key() == key\n",
+        }],
+        caught_by: ("lib", "cube::rows::table::tests::a_full_set_loses_the_one_that_is_used_least"),
+    },
+    Bug {
+        name: "rows-lost-as-the-table-grows",
+        what: "When the table of rows grows, rows come into the set where they were, instead of that where they are looked for.",
+        edits: &[Edit {
+            file: "cube/rows/table.rs",
+            find: "                let at = self.set(hash);\n                let set = &mut self.sets[at];",
+            put: "                let at = if BUG { hash as usize & (self.sets.len() / 2 - 1) } else { self.set(hash) };\n                let set = &mut self.sets[at];",
+        }],
+        caught_by: ("lib", "cube::rows::table::tests::while_there_is_memory_hardly_a_row_goes"),
     },
     Bug {
         name: "write-marked-too-late",

@@ -42,6 +42,27 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     }
 }
 
+/// A lock that readers share, with the `parking_lot` interface.
+#[derive(Debug, Default)]
+pub struct RwLock<T>(explored::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// A new unlocked lock.
+    pub fn new(value: T) -> Self {
+        Self(explored::RwLock::new(value))
+    }
+
+    /// Waits until nobody writes.
+    pub fn read(&self) -> explored::RwLockReadGuard<'_, T> {
+        self.0.read().expect("an exploration stops at the first panic")
+    }
+
+    /// Waits until nobody else reads or writes.
+    pub fn write(&self) -> explored::RwLockWriteGuard<'_, T> {
+        self.0.write().expect("an exploration stops at the first panic")
+    }
+}
+
 /// A condition variable with the `parking_lot` interface.
 #[derive(Debug, Default)]
 pub struct Condvar(explored::Condvar);

@@ -8,7 +8,7 @@
 pub use loom::sync::atomic::{Ordering, fence};
 pub use std::sync::Arc;
 
-pub use super::locks::{Condvar, Mutex, MutexGuard};
+pub use super::locks::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// An atomic with its turn.
 macro_rules! atomic {

@@ -3,7 +3,7 @@
 pub use shuttle::sync::Arc;
 pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-pub use super::locks::{Condvar, Mutex, MutexGuard};
+pub use super::locks::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// Under shuttle a busy wait must let another thread run.
 pub fn spin_hint() {

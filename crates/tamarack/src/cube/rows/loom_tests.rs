@@ -13,7 +13,7 @@ const KEY: &[u8] = b"key";
 #[test]
 fn loom_no_row_is_served_behind_a_write_of_its_key() {
     let seen = explore("a row, a write of its key, and a reader", 3, || {
-        let rows = Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise)), Arc::default()));
+        let rows = Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise)), Arc::default(), 2));
         let missing = rows.get(KEY, Sequence(0)).expect_err("it is not there yet");
         rows.keep(missing, KEY, b"old", Sequence(0));
         let publisher = Publisher::new(Sequence(0));

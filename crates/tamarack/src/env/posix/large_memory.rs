@@ -10,7 +10,7 @@ use std::slice;
 use rustix::mm::Advice;
 
 use super::mapping::Region;
-use crate::env::LARGE_PAGE_BYTES;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 
 /// As much memory as a large page has, whose parts are lent. Where there are no large pages, it is in small ones.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use rustix::mm::{Advice, ProtFlags};
 
 use super::mapping::Region;
 use super::page_cache::cached_pages;
-use crate::env::{LARGE_PAGE_BYTES, Loaded, PAGE_BYTES, large_pages_in};
+use crate::base::large_pages::LARGE_PAGE_BYTES;
+use crate::env::{Loaded, PAGE_BYTES, large_pages_in};
 
 /// Of a large page this part may be there in small pages to be given up for it, and read again.
 const FEW_PART: u64 = 4;

@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use super::direct::DirectFile;
 use super::page_cache::cached_pages;
 use super::*;
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::env::{
-    Access, File, Fs, LARGE_PAGE_BYTES, Loaded, LockMode, PAGE_BYTES, put_in_place, read_exact_at, read_file,
-    write_aside,
+    Access, File, Fs, Loaded, LockMode, PAGE_BYTES, put_in_place, read_exact_at, read_file, write_aside,
 };
 
 fn world() -> (TempDir, Env) {
