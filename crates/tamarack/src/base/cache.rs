@@ -24,7 +24,7 @@ mod imp {
     #[derive(Debug)]
     pub struct Cache<K, V, W = UnitWeighter> {
         entries: PlainMutex<VecDeque<(K, V)>>,
-        weight_max: u64,
+        weight_max: PlainMutex<u64>,
         weighter: W,
     }
 
@@ -38,7 +38,7 @@ mod imp {
     impl<K: Eq + Clone, V: Clone, W: Weighter<K, V>> Cache<K, V, W> {
         /// A cache of so much weight.
         pub fn with_weighter(_entries: usize, weight_max: u64, weighter: W) -> Self {
-            Self { entries: PlainMutex::default(), weight_max, weighter }
+            Self { entries: PlainMutex::default(), weight_max: PlainMutex::new(weight_max), weighter }
         }
 
         /// The entry of `key`, if there is one.
@@ -66,12 +66,26 @@ mod imp {
         /// Adds an entry.
         pub fn insert(&self, key: K, value: V) {
             interleave();
-            let mut gone = Vec::new();
             let mut entries = self.entries.lock();
             let at = entries.iter().position(|(there, _)| *there == key);
-            gone.extend(at.and_then(|at| entries.remove(at)));
+            let replaced = at.and_then(|at| entries.remove(at));
             entries.push_back((key, value));
-            while self.weight_of(&entries) > self.weight_max {
+            drop(entries);
+            drop(replaced);
+            self.shrink();
+        }
+
+        /// From now on it is for so much weight.
+        pub fn set_capacity(&self, weight_max: u64) {
+            interleave();
+            *self.weight_max.lock() = weight_max;
+            self.shrink();
+        }
+
+        fn shrink(&self) {
+            let (mut gone, weight_max) = (Vec::new(), *self.weight_max.lock());
+            let mut entries = self.entries.lock();
+            while self.weight_of(&entries) > weight_max {
                 gone.extend(entries.pop_front());
             }
             // Dropping an entry may do anything, so nothing is locked by then.

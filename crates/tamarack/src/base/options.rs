@@ -137,7 +137,8 @@ pub struct Options {
     /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while
     /// all would take more, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
     pub relocation_cache_bytes: usize,
-    /// Files held open at most, at least 16. Default: 1000.
+    /// Files of segments and index tables held open for reads of values, at most, at least 16: up to half of them tables. With fewer than
+    /// there are, some reads open a file first. Default: 1000.
     pub open_files_max: usize,
     /// Threads for flushes and compactions, at least 1. Default: 2.
     pub background_threads: usize,

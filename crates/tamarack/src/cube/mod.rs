@@ -4,7 +4,7 @@
 //! what stands in the way, `publish` makes it visible in order, `durability` syncs. Reading: `state` is what a
 //! reader holds, `read` looks keys up, `destination` and `pinned` are where the values go, `rows` keeps what is read again,
 //! `visible`, `entries`, `window` and `iter` walk, `reading` brings values, `readers` lists who holds what. Background: `maintain` seals segments, flushes
-//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `checkpoint` copies; `repair` saves what is left of a damaged cube;
+//! memtables and compacts tables, `collect` frees the space of dead values. `open` recovers; `open_files` shares out the limit on files; `checkpoint` copies; `repair` saves what is left of a damaged cube;
 //! `health` says whether writes are still possible, `events` tells the user's listener.
 
 pub mod check;
@@ -20,6 +20,7 @@ mod health;
 pub mod iter;
 mod maintain;
 pub mod open;
+mod open_files;
 mod order;
 pub mod pinned;
 mod publish;

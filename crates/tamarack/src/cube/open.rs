@@ -6,6 +6,7 @@ use super::events::Events;
 use super::headroom::Headroom;
 use super::health::Health;
 use super::maintain::{Maintenance, Removal, RemoverSlot, Seal, watch};
+use super::open_files;
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::reach::Reach;
@@ -60,8 +61,6 @@ impl Shared {
     }
 }
 
-/// How much of the limit on open files goes to segments; tables get the rest.
-const SEGMENT_FILES_SHARE: usize = 2;
 /// Length at which a manifest is replaced by a short one, or that of a memtable if that is less: small databases have
 /// small manifests.
 const MANIFEST_BYTES_MAX: u64 = 4 << 20;
@@ -98,7 +97,7 @@ impl Cube {
             Arc::clone(&env.fs),
             directory.to_path_buf(),
             index.cube(),
-            options.open_files_max / SEGMENT_FILES_SHARE,
+            options.open_files_max,
             options.direct_reads,
         );
         let relocation_bytes_max = options.relocation_cache_bytes as u64;
@@ -122,6 +121,7 @@ impl Cube {
             begin,
         });
         observer.cube.store(Some(Arc::new(cube.this.clone())));
+        cube.share_out_files();
         if cube.options.paranoid_checks {
             cube.check_everything()?;
         }
@@ -353,7 +353,7 @@ fn open_index(
             ..CompactionOptions::default()
         },
         manifest_bytes_max: MANIFEST_BYTES_MAX.min(options.memtable_bytes as u64),
-        open_tables_max: options.open_files_max - options.open_files_max / SEGMENT_FILES_SHARE,
+        open_tables_max: open_files::tables_max(options.open_files_max),
         blocks: Arc::clone(&shared.blocks),
         filters: Arc::clone(&shared.memory.filters),
     };

@@ -154,6 +154,11 @@ impl TableCache {
         self.tables.get_or_insert_with(&id, || self.open(id))
     }
 
+    /// From now on at most so many tables are open.
+    pub fn set_open_max(&self, tables_max: usize) {
+        self.tables.set_capacity(tables_max as u64);
+    }
+
     /// Lets go of a table whose file is about to be deleted. It is closed when its last user is done.
     pub fn forget(&self, id: TableId) {
         self.tables.remove(&id);

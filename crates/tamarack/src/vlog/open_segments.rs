@@ -1,5 +1,6 @@
 //! Segments that are open for reading. Files are shared, and bounded in number.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
 use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::names::FileName;
-use crate::base::sync::{Arc, AtomicU64, Ordering};
+use crate::base::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::env::{Access, File, Fs, Loaded, read_exact_at};
 
 /// Files open for walks, at most: a walk is in one or two at a time.
@@ -120,6 +121,9 @@ pub struct OpenSegments {
     directory: PathBuf,
     cube: CubeId,
     direct: bool,
+    files_max: AtomicUsize,
+    /// Of those that were open once, so that a file is opened again without its header being read.
+    seeds: Mutex<BTreeMap<SegmentId, Seed>>,
     open: Cache<SegmentId, Arc<OpenSegment>>,
     /// Some of them open once more, for walks: the kernel reads ahead of those files.
     walked: Cache<SegmentId, Arc<OpenSegment>>,
@@ -127,21 +131,47 @@ pub struct OpenSegments {
     read_past_cache: Cache<SegmentId, Arc<OpenSegment>>,
 }
 
+/// How many segments may be open ...
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shares {
+    /// ... for reads past the system's cache of files,
+    past_cache: usize,
+    /// ... and for others.
+    others: usize,
+}
+
+impl Shares {
+    fn of(files_max: usize, direct: bool) -> Self {
+        let few = files_max / OTHER_FILES_PART;
+        let others = if direct { few } else { files_max - few.min(WALKED_PAST_CACHE_MAX) };
+        Self { past_cache: ((files_max - others) / DESCRIPTORS_PAST_CACHE).max(1), others }
+    }
+}
+
 impl OpenSegments {
     /// Those of `cube` in `directory`, with at most `files_max` files open. If they are `direct`, all values are read past the
     /// system's cache of files.
     pub fn new(fs: Arc<dyn Fs>, directory: PathBuf, cube: CubeId, files_max: usize, direct: bool) -> Self {
-        let few = files_max / OTHER_FILES_PART;
-        let others_max = if direct { few } else { files_max - few.min(WALKED_PAST_CACHE_MAX) };
-        let past_cache_max = ((files_max - others_max) / DESCRIPTORS_PAST_CACHE).max(1);
+        let shares = Shares::of(files_max, direct);
         Self {
             fs,
             directory,
             cube,
             direct,
-            open: Cache::new(others_max),
+            files_max: AtomicUsize::new(files_max),
+            seeds: Mutex::default(),
+            open: Cache::new(shares.others),
             walked: Cache::new(WALKED_FILES_MAX),
-            read_past_cache: Cache::new(past_cache_max),
+            read_past_cache: Cache::new(shares.past_cache),
+        }
+    }
+
+    /// From now on at most so many files are open.
+    pub fn set_files_max(&self, files_max: usize) {
+        if self.files_max.swap(files_max, Ordering::Relaxed) != files_max {
+            let shares = Shares::of(files_max, self.direct);
+            self.open.set_capacity(shares.others as u64);
+            self.read_past_cache.set_capacity(shares.past_cache as u64);
         }
     }
 
@@ -157,6 +187,7 @@ impl OpenSegments {
 
     /// Gives a segment that is open already.
     pub fn insert(&self, id: SegmentId, segment: OpenSegment) {
+        self.seeds.lock().insert(id, segment.seed());
         self.open.insert(id, Arc::new(segment));
     }
 
@@ -165,6 +196,7 @@ impl OpenSegments {
         self.open.remove(&id);
         self.walked.remove(&id);
         self.read_past_cache.remove(&id);
+        self.seeds.lock().remove(&id);
     }
 
     /// Segment `id`, opened if it is not open.
@@ -175,11 +207,21 @@ impl OpenSegments {
         self.open.get_or_insert_with(&id, || {
             let path = self.path(id);
             let file = opened(self.fs.open_read(&path), &path, Access::Random)?;
-            let header = read_header(&*file, &path, self.cube, id);
-            let seed =
-                header.or_else(|error| mended_header(&*file, &path, self.cube, id)?.ok_or(error))?.seed();
+            let seed = self.seed(&*file, &path, id)?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
+    }
+
+    /// The seed of segment `id`, from its header if it was not open before.
+    fn seed(&self, file: &dyn File, path: &Path, id: SegmentId) -> Result<Seed> {
+        let known = self.seeds.lock().get(&id).copied();
+        if let Some(seed) = known {
+            return Ok(seed);
+        }
+        let header = read_header(file, path, self.cube, id);
+        let seed = header.or_else(|error| mended_header(file, path, self.cube, id)?.ok_or(error))?.seed();
+        self.seeds.lock().insert(id, seed);
+        Ok(seed)
     }
 
     /// The same for reads of one stretch after the other.
@@ -313,7 +355,59 @@ fn missing_or_io(path: &Path, error: io::Error) -> Error {
 mod tests {
     use super::*;
     use crate::base::checksum::FileKind;
+    use crate::base::ids::{LogPosition, Sequence};
     use crate::env::sim::{SimDisk, SimOptions};
+
+    const CUBE: CubeId = CubeId(7);
+
+    /// Segments of that number, of which nothing but the header is written.
+    fn segments(count: u32, files_max: usize) -> OpenSegments {
+        let env = SimDisk::new(&SimOptions::default()).env();
+        let segments = OpenSegments::new(Arc::clone(&env.fs), PathBuf::from("/"), CUBE, files_max, false);
+        for id in (1..=count).map(SegmentId) {
+            let header = SegmentHeader {
+                cube: CUBE,
+                id,
+                salt: 5,
+                predecessor: LogPosition::default(),
+                first_sequence: Sequence(1),
+                durable: LogPosition::default(),
+            };
+            let file = env.fs.create_new(&segments.path(id)).expect("nothing fails");
+            file.write_at(&header.encode(), 0).expect("nothing fails");
+        }
+        segments
+    }
+
+    #[test]
+    fn a_segment_is_opened_again_without_a_look_at_its_header() {
+        let segments = segments(1, 16);
+        let open = |id| segments.get(SegmentId(id)).map(|segment| segment.seed());
+        let seed = open(1).expect("its header is whole");
+        let file = segments.fs.open_write(&segments.path(SegmentId(1))).expect("nothing fails");
+        file.write_at(&[0; SEGMENT_HEADER_BYTES as usize], 0).expect("nothing fails");
+        segments.open.remove(&SegmentId(1));
+        assert_eq!(open(1).expect("it is known"), seed);
+        segments.forget(SegmentId(1));
+        assert_eq!(open(1).expect_err("it has none").kind(), crate::base::error::ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn as_many_stay_open_as_may() {
+        let segments = segments(200, 20);
+        let open_all = || {
+            (0..3).for_each(|_| {
+                (1..=200).for_each(|id| drop(segments.get(SegmentId(id)).expect("its header is whole")))
+            });
+            segments.open.len()
+        };
+        assert!((1..=20).contains(&open_all()));
+        segments.set_files_max(150);
+        let many = open_all();
+        assert!((60..=150).contains(&many), "{many}");
+        segments.set_files_max(20);
+        assert!(segments.open.len() <= 20, "at once");
+    }
 
     #[test]
     fn what_is_loaded_is_parted_again() {

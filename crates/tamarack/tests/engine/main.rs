@@ -29,6 +29,7 @@ mod invariants;
 mod large_pages;
 mod leveldb_directory;
 mod model;
+mod open_files;
 mod past_cache;
 mod pinned;
 mod promises;

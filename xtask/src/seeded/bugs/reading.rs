@@ -114,6 +114,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "cube::rows::table::tests::while_there_is_memory_hardly_a_row_goes"),
     },
     Bug {
+        name: "more-files-open-than-allowed",
+        what: "Segments may have all the files that may be open, and tables have theirs as well.",
+        edits: &[Edit {
+            file: "cube/open_files.rs",
+            find: "set_files_max(files_max - tables_max)",
+            put: "set_files_max(if BUG { files_max } else { files_max - tables_max })",
+        }],
+        caught_by: ("engine", "tables_have_half_of_them_if_they_are_many"),
+    },
+    Bug {
         name: "write-marked-too-late",
         what: "Writes tell the row cache once they are visible, instead of before.",
         edits: &[

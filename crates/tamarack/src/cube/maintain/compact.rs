@@ -65,7 +65,7 @@ impl Cube {
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
-        self.current.install(|| self.index.version());
+        self.show_version();
         self.forget_estimates(gone.into_iter());
         self.estimate_missing();
         self.drop_dead_segments()?;

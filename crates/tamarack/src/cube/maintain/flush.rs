@@ -71,7 +71,7 @@ impl Cube {
             return Ok(());
         }
         self.index.install(VersionEdit { add_segments: sealed, ..VersionEdit::default() })?;
-        self.current.install(|| self.index.version());
+        self.show_version();
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Cube {
             restore(sealed);
             self.forget_estimates(made.iter().map(|table| table.id));
         })?;
-        self.current.install(|| self.index.version());
+        self.show_version();
         self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         self.hidden.note_flush(made.iter().map(|table| &**table), hidden, log_bytes);
@@ -172,7 +172,7 @@ impl Cube {
         // I-07: they are dead by tables that are in the manifest, and each of those was written when the log was
         // durable up to its last operation.
         if self.index.drop_dead_segments()? {
-            self.current.install(|| self.index.version());
+            self.show_version();
         }
         Ok(())
     }

@@ -1,0 +1,72 @@
+//! Files that stay open: those that reads need, as many as may be.
+#![cfg(target_os = "linux")]
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use tamarack::{Db, Options};
+
+use crate::common::{fast_directory, tiny_without_gc};
+
+/// What is open for other reasons: the segment that is written to, and the next one.
+const OTHERS_MAX: usize = 4;
+
+fn options(open_files_max: usize) -> Options {
+    Options { open_files_max, row_cache_bytes: 0, block_cache_bytes: 0, ..tiny_without_gc() }
+}
+
+/// How many files of `directory` this process has open, with that ending.
+fn open_files(directory: &Path, ending: &str) -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    files.filter(|path| path.starts_with(directory) && path.extension() == Some(OsStr::new(ending))).count()
+}
+
+fn key(number: usize) -> [u8; 8] {
+    (number as u64).to_be_bytes()
+}
+
+/// A small value that cannot be compressed.
+fn inline(number: usize) -> Vec<u8> {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes().to_vec()
+}
+
+/// Reads them twice: what stays open is what was read before.
+fn read_all(db: &Db, keys: usize, value_bytes: usize) {
+    for number in (0..keys).chain(0..keys) {
+        assert_eq!(db.get(&key(number)).unwrap().map(|value| value.len()), Some(value_bytes));
+    }
+}
+
+#[test]
+fn segments_have_the_files_that_tables_do_not_need() {
+    const FILES_MAX: usize = 300;
+    let directory = fast_directory();
+    let db = Db::open(directory.path(), Options { table_bytes_max: 1 << 20, ..options(FILES_MAX) }).unwrap();
+    (0..2000).for_each(|number| db.put(&key(number), &[7; 1000]).unwrap());
+    db.compact_range(None, None).unwrap();
+    read_all(&db, 2000, 1000);
+    let open = |ending| open_files(directory.path(), ending);
+    let (segments, tables) = (open("vlog"), open("table"));
+    assert!(segments > FILES_MAX / 2 && segments + tables <= FILES_MAX + OTHERS_MAX, "{segments}, {tables}");
+}
+
+#[test]
+fn tables_have_half_of_them_if_they_are_many() {
+    const FILES_MAX: usize = 60;
+    let directory = fast_directory();
+    let db = Db::open(directory.path(), options(FILES_MAX)).unwrap();
+    (0..500).for_each(|number| db.put(&key(number), &[7; 1000]).unwrap());
+    read_all(&db, 500, 1000);
+    (500..10_000).for_each(|number| db.put(&key(number), &inline(number)).unwrap());
+    db.compact_range(None, None).unwrap();
+    let tables: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
+    assert!(tables > FILES_MAX as u64 / 2, "{tables}");
+    for number in 500..10_000 {
+        assert_eq!(db.get(&key(number)).unwrap(), Some(inline(number)));
+    }
+    read_all(&db, 500, 1000);
+    let open = |ending| open_files(directory.path(), ending);
+    let (segments, tables) = (open("vlog"), open("table"));
+    assert!(tables > FILES_MAX / 3 && segments + tables <= FILES_MAX + OTHERS_MAX, "{segments}, {tables}");
+}
