@@ -58,22 +58,22 @@ const TRIALS: [Entry; 26] = [
     ),
     (
         "scan-after-fillrandom",
-        "tamarack,rocksdb,blobdb,leveldb",
+        "tamarack,rocksdb,blobdb,leveldb,bare",
         "fillrandom readseq --cold --num 1000000 --value-size 1024",
     ),
     (
         "scan-after-idling",
-        "tamarack,rocksdb,leveldb,fjall",
+        "tamarack,rocksdb,leveldb,fjall,bare",
         "fillrandom readseq --cold --idle-seconds 8 --num 1000000 --value-size 1024",
     ),
     (
         "scan-of-4-kib",
-        "tamarack,blobdb,fjall-blobs",
+        "tamarack,blobdb,fjall-blobs,bare",
         "fillrandom readseq --cold --num 300000 --value-size 4096",
     ),
     (
         "scan-of-64-kib",
-        "tamarack,blobdb,fjall-blobs",
+        "tamarack,blobdb,fjall-blobs,bare",
         "fillrandom readseq --cold --num 25000 --value-size 65536",
     ),
     (
