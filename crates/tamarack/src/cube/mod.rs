@@ -65,6 +65,7 @@ use events::Events;
 use headroom::Headroom;
 use health::Health;
 use maintain::{Maintenance, Removal};
+use open_files::OpenFiles;
 use order::CommitOrder;
 use publish::Publisher;
 use reach::Reach;
@@ -100,6 +101,7 @@ pub struct Cube {
     readers: Arc<Readers>,
     reach: Reach,
     rows: Rows,
+    open_files: OpenFiles,
     maintenance: Maintenance,
     collector: Collector,
     hidden: Hidden,

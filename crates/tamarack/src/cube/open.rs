@@ -6,7 +6,7 @@ use super::events::Events;
 use super::headroom::Headroom;
 use super::health::Health;
 use super::maintain::{Maintenance, Removal, RemoverSlot, Seal, watch};
-use super::open_files;
+use super::open_files::{self, OpenFiles};
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::reach::Reach;
@@ -97,7 +97,7 @@ impl Cube {
             Arc::clone(&env.fs),
             directory.to_path_buf(),
             index.cube(),
-            options.open_files_max,
+            options.open_files_max - open_files::tables_max(options.open_files_max),
             options.direct_reads,
         );
         let relocation_bytes_max = options.relocation_cache_bytes as u64;
@@ -171,6 +171,7 @@ impl Cube {
             removal: Removal::default(),
             snapshots: Arc::new(Snapshots::default()),
             reach: Reach::default(),
+            open_files: OpenFiles::new(options.open_files_max),
             rows: Rows::new(
                 options.row_cache_bytes as u64,
                 &keys,

@@ -49,8 +49,7 @@ use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
 /// For each row that it holds there are so many buckets of marks, and one key that was asked for is remembered.
 const BUCKETS_PER_ROW: u64 = 4;
-/// There are no more than so many: half a gigabyte of them, of which the system gives what is touched. Under shuttle and loom an
-/// atomic is costly to make.
+/// There are no more than so many: half a gigabyte of them, for a cache of sixteen. Under shuttle and loom an atomic is costly to make.
 const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 26 };
 /// A larger row is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
 const ROW_BYTES_MAX: u64 = 64 << 10;
@@ -68,9 +67,6 @@ pub struct Rows {
     /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
     asked: Box<[AtomicU32]>,
     row_bytes_max: usize,
-    weight_max: u64,
-    /// Weight of the rows of different keys that were kept, until that is as much as fits.
-    kept: AtomicU64,
     scarcity: Arc<Scarcity>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -94,18 +90,19 @@ impl Rows {
         let buckets = if buckets > 0 { buckets.next_power_of_two() } else { 0 };
         let asked = buckets.div_ceil(BUCKETS_PER_ROW);
         let bookkeeping = buckets * size_of::<AtomicU64>() as u64 + asked * size_of::<AtomicU32>() as u64;
-        let weight_max = bytes.saturating_sub(bookkeeping);
         let fits = |count: u64| usize::try_from(count).expect("a part of what fits into memory");
         let marks = zeros::<AtomicU64>(fits(buckets));
         prefer_large_pages(marks.as_ptr(), size_of_val(&*marks));
         let row_bytes_max = ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX);
         Self {
-            rows: RowTable::new(weight_max, row_bytes_max, threads),
+            rows: RowTable::new(
+                bytes.saturating_sub(bookkeeping),
+                Row::memory_bytes_of(row_bytes_max),
+                threads,
+            ),
             marks,
             asked: zeros(fits(asked)),
             row_bytes_max: row_bytes_max as usize,
-            weight_max,
-            kept: AtomicU64::new(0),
             scarcity,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -159,7 +156,7 @@ impl Rows {
     pub fn keep(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) {
         if self.is_worth_it(missing, key, value, as_of) {
             let row = SharedValue::copy(&Row::head(key, as_of), key, value);
-            self.insert(missing, Row::new(row.into_bytes()));
+            self.rows.insert(missing.hash, Row::new(row.into_bytes()));
         }
     }
 
@@ -168,7 +165,7 @@ impl Rows {
         if self.is_worth_it(missing, key, value, as_of) {
             let value = value.in_memory_of_its_own(key);
             *value.head_mut() = Row::head(key, as_of);
-            self.insert(missing, Row::new(Arc::clone(value.bytes())));
+            self.rows.insert(missing.hash, Row::new(Arc::clone(value.bytes())));
         }
     }
 
@@ -180,21 +177,8 @@ impl Rows {
             && self.last_write(hash) <= as_of
     }
 
-    fn insert(&self, missing: Missing, row: Row) {
-        let Missing { hash, has_row } = missing;
-        if !has_row && self.is_unfilled() {
-            self.kept.fetch_add(row.memory_bytes(), Ordering::Relaxed);
-        }
-        self.rows.insert(hash, row);
-    }
-
     fn has_room_for_all(&self) -> bool {
-        self.is_unfilled() && !self.scarcity.is_high()
-    }
-
-    /// Whether less has been kept than fits.
-    fn is_unfilled(&self) -> bool {
-        self.kept.load(Ordering::Relaxed) < self.weight_max
+        !self.rows.was_full() && !self.scarcity.is_high()
     }
 
     /// What it has done so far.
@@ -262,11 +246,14 @@ mod tests {
         assert_eq!((stats.hits, stats.misses), (1, 1));
         let row = Row::new(Arc::from([0; HEAD_BYTES + 3 + 5])).memory_bytes();
         assert_eq!(stats.bytes, row);
-        rows.kept.store(rows.weight_max, Ordering::Relaxed);
+        let mut keys = 0_u32..1_000_000;
+        while !rows.rows.was_full() {
+            let key = keys.next().expect("there is an end to it").to_le_bytes();
+            assert_eq!(read(&rows, &key, 7, &[1; 1000]), None);
+        }
         assert_eq!(read(&rows, b"other", 7, b"value"), None);
         assert_eq!(read(&rows, b"other", 7, b"value"), None, "one read is not enough any more");
         assert_eq!(read(&rows, b"other", 7, b"").as_deref(), Some(&b"value"[..]));
-        assert_eq!(rows.stats().bytes, 2 * row + 2);
     }
 
     #[test]

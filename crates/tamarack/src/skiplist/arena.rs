@@ -20,9 +20,9 @@ pub(super) const WORD_BYTES: usize = 8;
 const WORDS_MAX: usize = u32::MAX as usize;
 
 /// Size and alignment of a large page.
-const PAGE_BYTES: usize = LARGE_PAGE_BYTES as usize;
+const PAGE: usize = LARGE_PAGE_BYTES as usize;
 /// Arenas from this size on are aligned for large pages.
-const LARGE_ARENA_BYTES_MIN: usize = 4 * PAGE_BYTES;
+const LARGE_ARENA_BYTES_MIN: usize = 4 * PAGE;
 
 /// Memory of a fixed capacity, handed out front to back. Any thread may allocate; no locks.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Arena {
         let mut base = memory;
         if layout.size() > words * WORD_BYTES {
             // SAFETY: the offset is less than a large page, and the allocation is that much larger than the words.
-            base = unsafe { memory.add(memory.align_offset(PAGE_BYTES)) };
+            base = unsafe { memory.add(memory.align_offset(PAGE)) };
             prefer_large_pages(base.as_ptr(), words * WORD_BYTES);
         }
         Self { memory, base, words, allocated: AtomicU64::new(0), shadow: Shadow::new(words) }
@@ -95,7 +95,7 @@ impl Arena {
     /// write zeros over all of the memory, and so touch it.
     fn layout(words: usize) -> Layout {
         let bytes = words * WORD_BYTES;
-        let room = if bytes < LARGE_ARENA_BYTES_MIN { 0 } else { PAGE_BYTES };
+        let room = if bytes < LARGE_ARENA_BYTES_MIN { 0 } else { PAGE };
         Layout::from_size_align(bytes + room, WORD_BYTES).expect("32 GiB is below the largest layout")
     }
 }

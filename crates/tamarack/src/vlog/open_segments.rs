@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
 use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::names::FileName;
-use crate::base::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::base::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::env::{Access, File, Fs, Loaded, read_exact_at};
 
 /// Files open for walks, at most: a walk is in one or two at a time.
@@ -121,8 +121,7 @@ pub struct OpenSegments {
     directory: PathBuf,
     cube: CubeId,
     direct: bool,
-    files_max: AtomicUsize,
-    /// Of those that were open once, so that a file is opened again without its header being read.
+    /// Of those that were open once, so that a file is opened again without its header being read. Rank: innermost.
     seeds: Mutex<BTreeMap<SegmentId, Seed>>,
     open: Cache<SegmentId, Arc<OpenSegment>>,
     /// Some of them open once more, for walks: the kernel reads ahead of those files.
@@ -132,7 +131,7 @@ pub struct OpenSegments {
 }
 
 /// How many segments may be open ...
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 struct Shares {
     /// ... for reads past the system's cache of files,
     past_cache: usize,
@@ -158,7 +157,6 @@ impl OpenSegments {
             directory,
             cube,
             direct,
-            files_max: AtomicUsize::new(files_max),
             seeds: Mutex::default(),
             open: Cache::new(shares.others),
             walked: Cache::new(WALKED_FILES_MAX),
@@ -168,11 +166,9 @@ impl OpenSegments {
 
     /// From now on at most so many files are open.
     pub fn set_files_max(&self, files_max: usize) {
-        if self.files_max.swap(files_max, Ordering::Relaxed) != files_max {
-            let shares = Shares::of(files_max, self.direct);
-            self.open.set_capacity(shares.others as u64);
-            self.read_past_cache.set_capacity(shares.past_cache as u64);
-        }
+        let shares = Shares::of(files_max, self.direct);
+        self.open.set_capacity(shares.others as u64);
+        self.read_past_cache.set_capacity(shares.past_cache as u64);
     }
 
     /// Where they are.
@@ -207,17 +203,24 @@ impl OpenSegments {
         self.open.get_or_insert_with(&id, || {
             let path = self.path(id);
             let file = opened(self.fs.open_read(&path), &path, Access::Random)?;
-            let seed = self.seed(&*file, &path, id)?;
+            let seed = match self.known_seed(id) {
+                Some(seed) => seed,
+                None => self.read_seed(&*file, &path, id)?,
+            };
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
     }
 
-    /// The seed of segment `id`, from its header if it was not open before.
-    fn seed(&self, file: &dyn File, path: &Path, id: SegmentId) -> Result<Seed> {
-        let known = self.seeds.lock().get(&id).copied();
-        if let Some(seed) = known {
-            return Ok(seed);
-        }
+    fn known_seed(&self, id: SegmentId) -> Option<Seed> {
+        self.seeds.lock().get(&id).copied()
+    }
+
+    /// The seed of segment `id`, which is opened if it never was.
+    fn seed(&self, id: SegmentId) -> Result<Seed> {
+        self.known_seed(id).map_or_else(|| self.get(id).map(|segment| segment.seed()), Ok)
+    }
+
+    fn read_seed(&self, file: &dyn File, path: &Path, id: SegmentId) -> Result<Seed> {
         let header = read_header(file, path, self.cube, id);
         let seed = header.or_else(|error| mended_header(file, path, self.cube, id)?.ok_or(error))?.seed();
         self.seeds.lock().insert(id, seed);
@@ -230,7 +233,7 @@ impl OpenSegments {
     /// As [`get`](Self::get).
     pub(super) fn for_walks(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
         self.walked.get_or_insert_with(&id, || {
-            let (path, seed) = (self.path(id), self.get(id)?.seed());
+            let (path, seed) = (self.path(id), self.seed(id)?);
             let file = opened(self.fs.open_read(&path), &path, Access::Sequential)?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
         })
@@ -242,7 +245,7 @@ impl OpenSegments {
     /// As [`get`](Self::get).
     pub(super) fn past_cache(&self, id: SegmentId) -> Result<Arc<OpenSegment>> {
         self.read_past_cache.get_or_insert_with(&id, || {
-            let (path, seed) = (self.path(id), self.get(id)?.seed());
+            let (path, seed) = (self.path(id), self.seed(id)?);
             // Some is read through the cache, and what lies around it is not wanted there.
             let file = opened(self.fs.open_past_cache(&path), &path, Access::Random)?;
             Ok(Arc::new(OpenSegment::new(file, path, seed)))
@@ -393,6 +396,18 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_of_what_may_be_open() {
+        for (files_max, direct) in (8..2000).flat_map(|files_max| [(files_max, false), (files_max, true)]) {
+            let Shares { past_cache, others } = Shares::of(files_max, direct);
+            assert!(others + DESCRIPTORS_PAST_CACHE * past_cache <= files_max && others > 0, "{files_max}");
+            assert!(
+                direct == (DESCRIPTORS_PAST_CACHE * past_cache > others) || files_max < 12,
+                "{files_max}"
+            );
+        }
+    }
+
+    #[test]
     fn as_many_stay_open_as_may() {
         let segments = segments(200, 20);
         let open_all = || {
@@ -401,12 +416,14 @@ mod tests {
             });
             segments.open.len()
         };
-        assert!((1..=20).contains(&open_all()));
+        // The cache has several parts.
+        let most = |files_max| Shares::of(files_max, false).others + 8;
+        assert!((1..=most(20)).contains(&open_all()));
         segments.set_files_max(150);
         let many = open_all();
-        assert!((60..=150).contains(&many), "{many}");
+        assert!((60..=most(150)).contains(&many), "{many}");
         segments.set_files_max(20);
-        assert!(segments.open.len() <= 20, "at once");
+        assert!(segments.open.len() <= most(20), "at once");
     }
 
     #[test]

@@ -108,8 +108,8 @@ pub const BUGS: &[Bug] = &[
         what: "When the table of rows grows, rows come into the set where they were, instead of that where they are looked for.",
         edits: &[Edit {
             file: "cube/rows/table.rs",
-            find: "                let at = self.set(hash);\n                let set = &mut self.sets[at];",
-            put: "                let at = if BUG { hash as usize & (self.sets.len() / 2 - 1) } else { self.set(hash) };\n                let set = &mut self.sets[at];",
+            find: "                let at = self.set(hash);\n                let way",
+            put: "                let at = if BUG { hash as usize & (self.sets.len() / 2 - 1) } else { self.set(hash) };\n                let way",
         }],
         caught_by: ("lib", "cube::rows::table::tests::while_there_is_memory_hardly_a_row_goes"),
     },
@@ -118,8 +118,8 @@ pub const BUGS: &[Bug] = &[
         what: "Segments may have all the files that may be open, and tables have theirs as well.",
         edits: &[Edit {
             file: "cube/open_files.rs",
-            find: "set_files_max(files_max - tables_max)",
-            put: "set_files_max(if BUG { files_max } else { files_max - tables_max })",
+            find: "set_files_max(files_max - share)",
+            put: "set_files_max(if BUG { *files_max } else { files_max - share })",
         }],
         caught_by: ("engine", "tables_have_half_of_them_if_they_are_many"),
     },

@@ -151,7 +151,7 @@ impl Cube {
         let before = holes(collection.version());
         let after = holes(&*self.index.give_back(collection, dead)?);
         ids.iter().for_each(|&id| self.hidden.collected(id, next_table));
-        self.current.install(|| self.index.version());
+        self.show_version();
         Ok(GcReport { punched: ids.len() as u64, hole_bytes: after - before, ..GcReport::default() })
     }
 
@@ -212,7 +212,7 @@ impl Cube {
             .collect();
         self.leases.retire(&retired);
         self.hidden.collected(id, next_table);
-        self.current.install(|| self.index.version());
+        self.show_version();
         Ok(done)
     }
 

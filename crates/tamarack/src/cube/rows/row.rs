@@ -5,8 +5,8 @@ use crate::base::prefetch::prefetch;
 use crate::base::shared_value::HEAD_BYTES;
 use crate::base::sync::Arc;
 
-/// What a row takes beside its bytes: in front of them, and its part of the table.
-const OVERHEAD_BYTES: u64 = 128;
+/// What a row takes beside its bytes: the counters in front of them, and what the allocator needs.
+const OVERHEAD_BYTES: u64 = 32;
 /// What the processor fetches at a time.
 const LINE_BYTES: usize = 64;
 /// Behind them it sees by itself what comes next.
@@ -54,6 +54,11 @@ impl Row {
     /// Head, key and value.
     pub fn into_bytes(self) -> Arc<[u8]> {
         self.0
+    }
+
+    /// Bytes of memory that a row of so many bytes of key and value takes.
+    pub fn memory_bytes_of(key_and_value: u64) -> u64 {
+        HEAD_BYTES as u64 + key_and_value + OVERHEAD_BYTES
     }
 
     /// Bytes of memory that it takes.

@@ -4,39 +4,48 @@
 //!
 //! A lookup costs what it waits for: lines of memory, each a tenth of a microsecond away. So a row is found in its *set*, two lines side by
 //! side, which the hash of its key leads to. The set has six places, in each a row and half of the hash; whoever looks compares the hashes, and
-//! waits for nothing but the set and the row itself. Sets lie in large pages, so that their addresses need not be looked up in memory.
+//! waits for nothing but the set and the row itself. The sets of large tables lie in large pages, so that their addresses need not be looked up in memory.
 //! (Caches that lead from a map to the entries of a list have four waits in a row, and took two thirds of the time of a read.)
 //!
 //! # Shards
 //!
 //! Sets are spread over shards, each with a lock, and with its part of the memory. Readers share the lock for as long as it takes to look and to
-//! clone a row. Nothing is freed while a lock is held.
+//! clone a row. No memory is taken from the system or given back while a lock is held.
 //!
 //! # Growth
 //!
-//! A shard begins with few sets and doubles them whenever there are more than two rows for each. Which of two sets a row comes into is
-//! in the half of the hash beside it, so no row is looked at. With so few rows hardly a set is full: one row in two hundred, the least used
-//! of its set, has to go though there is memory for it.
+//! A shard begins with few sets. It gets twice as many whenever there are more than two rows for each, and half whenever there are eight for each row.
+//! Which set a row comes into is in the half of the hash beside it, so no row is looked at. With so few rows hardly a set is full: one row in two hundred, the
+//! least used of its set, has to go though there is memory for it.
 //!
 //! # Which rows go
 //!
-//! Each row has a number of uses, which a lookup increments, up to three. When a shard has more bytes than it may have, a hand goes round over its sets, takes a
-//! use from each row that it passes, and takes out those that have none left. New ones have one, so that each is passed by once before it goes.
+//! Each row has a number of uses, which a lookup increments, up to three. When rows and sets of a shard take more than they may, a hand goes round over the sets,
+//! takes a use from each row that it passes, and takes out those that have none left. New ones have one, so that each is passed by once before it goes.
+//! Where nearly all have uses left, the hand is content with fewer the further it has come: nobody waits for it to go round.
 
 use std::mem;
 
 use super::row::Row;
 use crate::base::large_pages::prefer_large_pages;
-use crate::base::sync::{Ordering, PlainAtomicU8, RwLock};
+use crate::base::sync::{AtomicBool, Ordering, PlainAtomicU8, RwLock};
 
 /// Rows in a set.
 const WAYS: usize = 6;
 /// A row that was used so often is kept as well as any.
 const USES_MAX: u8 = 3;
-/// What a shard begins with.
-const SETS_MIN: usize = 16;
-/// There are more sets once there are more rows than this for each.
+/// The fewest sets that a shard has.
+const SETS_MIN: usize = 4;
+/// There are more sets once there are more rows than this for each ...
 const ROWS_PER_SET: usize = 2;
+/// ... unless there is no memory for more: with so many rows for each there is hardly a place left.
+const ROWS_CROWDED: usize = 4;
+/// There are fewer once there are so many for each row.
+const SETS_PER_ROW: usize = 8;
+/// So many sets the hand passes for one row that comes, before it takes rows with one more use.
+const PASSED_MAX: usize = 64;
+/// Of the memory there is, sets take at most this part: of tiny rows there are more for each set.
+const PART_OF_SETS: u64 = 3;
 /// With so many shards for each thread that can run, threads rarely meet.
 const SHARDS_PER_THREAD: usize = 4;
 /// A shard has memory for so many of the largest rows at least.
@@ -46,15 +55,26 @@ const LARGEST_ROWS_MIN: u64 = 8;
 #[derive(Debug)]
 pub struct RowTable {
     /// A power of two of them.
-    shards: Box<[RwLock<Shard>]>,
+    shards: Box<[LockedShard]>,
+    /// Whether a row had to go for want of memory.
+    was_full: AtomicBool,
 }
+
+/// Alone on its lines: whoever locks one shard does not take the lock of another from a processor.
+///
+/// Rank of the lock: innermost.
+#[derive(Debug)]
+#[repr(align(128))]
+struct LockedShard(RwLock<Shard>);
 
 #[derive(Debug)]
 struct Shard {
     /// A power of two of them.
     sets: Vec<Set>,
     rows: usize,
-    bytes: u64,
+    /// Bytes of its rows.
+    row_bytes: u64,
+    /// What rows and sets may take.
     bytes_max: u64,
     /// The next set that the hand comes to.
     hand: usize,
@@ -76,13 +96,16 @@ struct Set {
 const _: () = assert!(size_of::<Set>() == 128);
 
 impl RowTable {
-    /// One for about `bytes` of rows, the largest of `row_bytes_max`, that so many threads use.
+    /// One that takes about `bytes`, for rows that take `row_bytes_max` at most, and that so many threads use.
     pub fn new(bytes: u64, row_bytes_max: u64, threads: usize) -> Self {
         let fit = bytes / (LARGEST_ROWS_MIN * row_bytes_max.max(1));
         let wanted = threads.saturating_mul(SHARDS_PER_THREAD) as u64;
         let shards = wanted.min(fit).max(1).ilog2();
-        let shard = || RwLock::new(Shard::new(bytes >> shards));
-        Self { shards: std::iter::repeat_with(shard).take(1 << shards).collect() }
+        let shard = || LockedShard(RwLock::new(Shard::new(bytes >> shards)));
+        Self {
+            shards: std::iter::repeat_with(shard).take(1 << shards).collect(),
+            was_full: AtomicBool::new(false),
+        }
     }
 
     /// The row of `key`, whose hash is `hash`.
@@ -93,18 +116,33 @@ impl RowTable {
 
     /// Puts a row of `key` there, instead of the one that is there.
     pub fn insert(&self, hash: u64, row: Row) {
-        let mut gone = Vec::new();
-        self.shard(hash).write().insert(set_hash(hash), row, &mut gone);
-        drop(gone);
+        let (shard, mut gone) = (self.shard(hash), Vec::new());
+        let mut locked = shard.write();
+        let has_room = locked.insert(set_hash(hash), row, &mut gone);
+        let wanted = locked.sets_wanted();
+        let present = locked.sets.len();
+        drop(locked);
+        if !has_room && !self.was_full() {
+            self.was_full.store(true, Ordering::Relaxed);
+        }
+        if wanted != present {
+            let mut sets = sets(wanted);
+            shard.write().change_sets(&mut sets, &mut gone);
+        }
+    }
+
+    /// Whether a row had to go for want of memory.
+    pub fn was_full(&self) -> bool {
+        self.was_full.load(Ordering::Relaxed)
     }
 
     /// Bytes of all rows.
     pub fn bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.read().bytes).sum()
+        self.shards.iter().map(|shard| shard.0.read().row_bytes).sum()
     }
 
     fn shard(&self, hash: u64) -> &RwLock<Shard> {
-        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)].0
     }
 }
 
@@ -115,7 +153,7 @@ fn set_hash(hash: u64) -> u32 {
 
 impl Shard {
     fn new(bytes_max: u64) -> Self {
-        Self { sets: sets(SETS_MIN), rows: 0, bytes: 0, bytes_max, hand: 0 }
+        Self { sets: sets(SETS_MIN), rows: 0, row_bytes: 0, bytes_max, hand: 0 }
     }
 
     fn set(&self, hash: u32) -> usize {
@@ -133,37 +171,57 @@ impl Shard {
         set.rows[way].clone()
     }
 
-    /// What has to go is added to `gone`.
-    fn insert(&mut self, hash: u32, row: Row, gone: &mut Vec<Row>) {
-        if self.rows > self.sets.len() * ROWS_PER_SET {
-            self.grow();
-        }
+    /// What has to go is added to `gone`. Whether there was memory for it.
+    fn insert(&mut self, hash: u32, row: Row, gone: &mut Vec<Row>) -> bool {
         let at = self.set(hash);
         let set = &mut self.sets[at];
-        let way = set.find(hash, row.key()).unwrap_or_else(|| set.least_used());
+        let (way, uses) = match set.find(hash, row.key()) {
+            Some(way) => (way, (*set.uses[way].get_mut()).max(1)),
+            None => (set.least_used(), 1),
+        };
+        self.put(at, way, hash, row, uses, gone);
+        // With so many, sets are full for want of memory for more.
+        let is_crowded = self.rows > self.sets.len() * ROWS_CROWDED;
+        self.make_room(gone) && !is_crowded
+    }
+
+    fn put(&mut self, at: usize, way: usize, hash: u32, row: Row, uses: u8, gone: &mut Vec<Row>) {
         self.rows += 1;
-        self.bytes += row.memory_bytes();
-        let displaced = set.put(way, hash, row, 1);
+        self.row_bytes += row.memory_bytes();
+        let displaced = self.sets[at].put(way, hash, row, uses);
         self.note_gone(displaced, gone);
-        while self.bytes > self.bytes_max {
-            self.turn_hand(gone);
-        }
     }
 
     fn note_gone(&mut self, row: Option<Row>, gone: &mut Vec<Row>) {
         let Some(row) = row else { return };
         self.rows -= 1;
-        self.bytes -= row.memory_bytes();
+        self.row_bytes -= row.memory_bytes();
         gone.push(row);
     }
 
-    fn turn_hand(&mut self, gone: &mut Vec<Row>) {
+    fn is_too_large(&self) -> bool {
+        self.rows > 0 && self.row_bytes + size_of_val(&*self.sets) as u64 > self.bytes_max
+    }
+
+    /// Has rows go until the others fit. Whether they did before.
+    fn make_room(&mut self, gone: &mut Vec<Row>) -> bool {
+        let mut passed = 0;
+        while self.is_too_large() {
+            let uses = (passed / PASSED_MAX).min(usize::from(USES_MAX));
+            self.turn_hand(uses as u8, gone);
+            passed += 1;
+        }
+        passed == 0
+    }
+
+    /// Takes the rows of the next set that have at most `uses_max` uses left, and a use from the others.
+    fn turn_hand(&mut self, uses_max: u8, gone: &mut Vec<Row>) {
         let at = self.hand;
         self.hand = (at + 1) & (self.sets.len() - 1);
         for way in 0..WAYS {
             let set = &mut self.sets[at];
             let uses = set.uses[way].get_mut();
-            if *uses > 0 {
+            if *uses > uses_max {
                 *uses -= 1;
             } else {
                 let row = set.rows[way].take();
@@ -172,21 +230,41 @@ impl Shard {
         }
     }
 
-    fn grow(&mut self) {
-        let fewer = mem::take(&mut self.sets);
-        self.sets = sets(2 * fewer.len());
-        for mut set in fewer {
+    fn may_grow(&self) -> bool {
+        2 * size_of_val(&*self.sets) as u64 <= self.bytes_max / PART_OF_SETS
+    }
+
+    /// How many sets it should have.
+    fn sets_wanted(&self) -> usize {
+        let sets = self.sets.len();
+        if self.rows > sets * ROWS_PER_SET && self.may_grow() {
+            sets * 2
+        } else if sets > SETS_MIN && self.rows * SETS_PER_ROW < sets {
+            sets / 2
+        } else {
+            sets
+        }
+    }
+
+    /// Moves what it has to `sets`, if it wants so many, and leaves there those that it had.
+    fn change_sets(&mut self, sets: &mut Vec<Set>, gone: &mut Vec<Row>) {
+        // Another thread may have done so before.
+        if sets.len() != self.sets_wanted() {
+            return;
+        }
+        mem::swap(&mut self.sets, sets);
+        self.hand &= self.sets.len() - 1;
+        (self.rows, self.row_bytes) = (0, 0);
+        for set in sets {
             for way in 0..WAYS {
                 let (hash, uses) = (set.hashes[way], *set.uses[way].get_mut());
                 let Some(row) = set.rows[way].take() else { continue };
                 let at = self.set(hash);
-                let set = &mut self.sets[at];
-                // Two sets have place for what was in one.
-                let empty = set.least_used();
-                let displaced = set.put(empty, hash, row, uses);
-                debug_assert!(displaced.is_none());
+                let way = self.sets[at].least_used();
+                self.put(at, way, hash, row, uses, gone);
             }
         }
+        self.make_room(gone);
     }
 }
 
@@ -250,11 +328,12 @@ mod tests {
     /// Every row is where it is looked for, and the sums are right.
     fn check(table: &RowTable) {
         for shard in &table.shards {
-            let shard = shard.read();
-            assert!(shard.sets.len().is_power_of_two() && shard.bytes <= shard.bytes_max);
+            let shard = shard.0.read();
+            assert!(shard.sets.len().is_power_of_two() && !shard.is_too_large());
+            assert_eq!(shard.sets_wanted(), shard.sets.len());
             let rows = shard.sets.iter().flat_map(|set| &set.rows).flatten();
             let sums = rows.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.memory_bytes()));
-            assert_eq!(sums, (shard.rows, shard.bytes));
+            assert_eq!(sums, (shard.rows, shard.row_bytes));
             for (at, set) in shard.sets.iter().enumerate() {
                 let ways = (0..WAYS).filter(|&way| set.rows[way].is_some());
                 assert!(ways.into_iter().all(|way| shard.set(set.hashes[way]) == at));
@@ -314,6 +393,94 @@ mod tests {
         check(&table);
         let there: Vec<_> = (0..=full).filter(|&key| get(key).is_some()).collect();
         assert_eq!(there, [0, 1, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn one_row_that_comes_does_not_move_the_hand_round() {
+        let table = RowTable::new(16 << 20, 1 << 10, 1);
+        let full = (0..1_000_000).find(|&key| {
+            table.insert(hash(key), row(key, &[7; 300]));
+            table.shards[0].0.read().hand > 0
+        });
+        let keys = 0..=full.expect("there is an end to it");
+        let there = (0..USES_MAX).map(|_| keys_in(&table, keys.clone()).len()).max().expect("some");
+        let hand = || table.shards[0].0.read().hand;
+        let before = hand();
+        table.insert(0, row(u64::MAX, &[7; 300]));
+        check(&table);
+        let in_vain = PASSED_MAX * usize::from(USES_MAX);
+        // A set that is empty is none that it can take.
+        assert!((in_vain + 1..in_vain + 20).contains(&(hand() - before)));
+        assert!(keys_in(&table, keys).len() >= there - WAYS);
+    }
+
+    #[test]
+    fn large_rows_that_nobody_uses_do_not_displace_small_ones() {
+        let table = RowTable::new(1 << 20, 8 << 10, 1);
+        let small = 0..1_000;
+        small.clone().for_each(|key| table.insert(hash(key), row(key, &[7; 20])));
+        for key in 1_000..5_000 {
+            table.insert(hash(key), row(key, &[7; 4_000]));
+            if key % 100 == 0 {
+                keys_in(&table, small.clone());
+            }
+        }
+        check(&table);
+        let there = keys_in(&table, small).len();
+        assert!(there > 900, "{there}");
+    }
+
+    #[test]
+    fn sets_go_when_rows_become_few() {
+        let table = RowTable::new(1 << 20, 64 << 10, 1);
+        let sets = || table.shards.iter().map(|shard| shard.0.read().sets.len()).sum::<usize>();
+        (0..10_000).for_each(|key| table.insert(hash(key), row(key, b"value")));
+        let many = sets();
+        (10_000..11_000).for_each(|key| table.insert(hash(key), row(key, &[7; 40_000])));
+        check(&table);
+        assert!(sets() <= many / 8, "{many}, {}", sets());
+        let there = keys_in(&table, 10_000..11_000).len();
+        assert!(there > 15, "{there} of 26 that would fit alone");
+    }
+
+    #[test]
+    fn a_row_that_takes_the_place_of_another_has_its_uses() {
+        let table = RowTable::new(1 << 20, 1 << 10, 1);
+        let uses = || {
+            let shard = table.shards[0].0.read();
+            let set = &shard.sets[shard.set(5)];
+            set.uses[set.find(5, &7_u64.to_le_bytes()).expect("it is there")].load(Ordering::Relaxed)
+        };
+        table.insert(5, row(7, b"old"));
+        assert_eq!(uses(), 1);
+        (0..5).for_each(|_| assert!(table.get(5, &7_u64.to_le_bytes()).is_some()));
+        table.insert(5, row(7, b"new"));
+        assert_eq!(uses(), USES_MAX);
+    }
+
+    #[test]
+    fn readers_see_rows_while_sets_change() {
+        let table = RowTable::new(1 << 30, 1 << 10, 1);
+        table.insert(hash(0), row(0, b"value"));
+        std::thread::scope(|scope| {
+            let writer =
+                scope.spawn(|| (1..50_000).for_each(|key| table.insert(hash(key), row(key, b"value"))));
+            while !writer.is_finished() {
+                assert_eq!(keys_in(&table, 0..1), [0]);
+            }
+        });
+        check(&table);
+    }
+
+    #[test]
+    fn a_table_of_tiny_rows_is_full_when_it_has_as_many_sets_as_it_may() {
+        let table = RowTable::new(1 << 20, 1 << 10, 1);
+        assert!((0..100_000).any(|key| {
+            table.insert(hash(key), row(key, b""));
+            table.was_full()
+        }));
+        check(&table);
+        assert!(table.bytes() > 400_000, "{}", table.bytes());
     }
 
     #[test]

@@ -296,7 +296,7 @@ impl Cube {
         self.index.add_copies(&mut collection, outputs)?;
         drop(promise);
         ids.iter().for_each(|&id| self.hidden.collected(id, next_table));
-        self.current.install(|| self.index.version());
+        self.show_version();
         let homes = victims.iter().map(|victim| victim.meta.id).collect();
         let replacing = Replacing { homes, copies: Arc::new(copies), _collection: collection };
         Ok((report, Sorted::Copied(Box::new(replacing))))
