@@ -5,12 +5,13 @@
 //! A lookup costs what it waits for: lines of memory, each a tenth of a microsecond away. So a row is found in its *set*, two lines side by
 //! side, which the hash of its key leads to. The set has six places, in each a row and half of the hash; whoever looks compares the hashes, and
 //! waits for nothing but the set and the row itself. The sets of large tables lie in large pages, so that their addresses need not be looked up in memory.
-//! (Caches that lead from a map to the entries of a list have four waits in a row, and took two thirds of the time of a read.)
+//! (Caches that lead from a map to the entries of a list have four waits in a row.)
 //!
 //! # Shards
 //!
 //! Sets are spread over shards, each with a lock, and with its part of the memory. Readers share the lock for as long as it takes to look and to
-//! clone a row. No memory is taken from the system or given back while a lock is held.
+//! clone a row. Neither sets nor rows are
+//! allocated or freed while a lock is held.
 //!
 //! # Growth
 //!
