@@ -6,16 +6,16 @@ use std::ops::AddAssign;
 
 use crate::base::error::Result;
 use crate::base::ids::{SegmentId, Sequence, TableId};
-use crate::base::keys::{self, split_internal_key, trailer_sequence};
+use crate::base::keys::{split_internal_key, trailer_sequence};
 use crate::base::limits::LEVELS;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
 
 use super::cache::TableCache;
 use super::compact::stripe;
-use super::cursor::Cursor;
 use super::open::Index;
-use super::table::reader::{TablePayload, TableReader};
+use super::sample::{Sample, Sampler};
+use super::table::reader::TablePayload;
 use super::version::{HeldBytes, TableMeta, Version, overlapping};
 
 /// Where newer versions of an entry's key can be.
@@ -108,10 +108,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    fn scale(&mut self, entries: u64, sampled: u64) {
-        let scale = |bytes: &mut u64| {
-            *bytes = (u128::from(*bytes) * u128::from(entries) / u128::from(sampled.max(1))) as u64;
-        };
+    fn scale(&mut self, factor: f64) {
+        let scale = |bytes: &mut u64| *bytes = (*bytes as f64 * factor) as u64;
         self.hidden.values_mut().chain(self.held.values_mut()).for_each(scale);
         scale(&mut self.total.records);
         scale(&mut self.total.inline);
@@ -128,9 +126,6 @@ enum Below {
     Held((Sequence, Sequence), u64),
 }
 
-/// Keys that are sampled of a table, at least, if it has so many.
-const SAMPLES: u64 = 512;
-
 impl Index {
     /// About how much of what older tables of `version` hold and point to `table` of `level`, which is in it or will be,
     /// hides from every reader, or from all but snapshots: some of its keys are looked up in the tables below it. By segment,
@@ -146,45 +141,36 @@ impl Index {
         snapshots: &[Sequence],
         relocate: &dyn Relocate,
     ) -> Result<Estimate> {
-        let reader = self.tables.get(table.id)?;
-        let mut cursor = TableReader::cursor(&reader, false);
-        let mut sampled = 0_u64;
-        let mut estimate = Estimate::default();
-        let distance = (table.entries / SAMPLES).max(1);
-        cursor.seek_to_first()?;
-        for entry in 0_u64.. {
-            if !cursor.valid() {
-                break;
-            }
-            if entry % distance > 0 {
-                cursor.next()?;
-                continue;
-            }
-            sampled += 1;
-            let internal_key = cursor.key().to_vec();
-            let (user_key, trailer) =
-                split_internal_key(&internal_key).expect("cursors refuse keys without a trailer");
-            cursor.next()?;
-            if cursor.valid() && version.order().compare_user(keys::user_key(cursor.key()), user_key).is_eq()
-            {
+        let mut sampler = Sampler::new(self.tables.get(table.id)?);
+        let (mut sampled, mut estimate) = (0.0, Estimate::default());
+        while let Some(Sample { internal_key, weight, is_oldest }) = sampler.next()? {
+            sampled += weight;
+            if !is_oldest {
                 // What lies below is hidden by the older version that follows.
                 continue;
             }
+            let (user_key, trailer) =
+                split_internal_key(&internal_key).expect("cursors refuse keys without a trailer");
             let sequence = trailer_sequence(trailer);
+            let weighed = |bytes: u64| (bytes as f64 * weight) as u64;
             match self.below(version, (level, table.id), user_key, sequence, snapshots)? {
                 Some(Below::Hidden(pointer)) => {
-                    let bytes = self.record_bytes(user_key, pointer);
+                    let bytes = weighed(self.record_bytes(user_key, pointer));
                     estimate.total.records += bytes;
                     if is_there(version, pointer, relocate) {
                         *estimate.hidden.entry(pointer.segment).or_default() += bytes;
                     }
                 }
-                Some(Below::HiddenInline(bytes)) => estimate.total.inline += bytes,
-                Some(Below::Held(snapshots, bytes)) => *estimate.held.entry(snapshots).or_default() += bytes,
+                Some(Below::HiddenInline(bytes)) => estimate.total.inline += weighed(bytes),
+                Some(Below::Held(snapshots, bytes)) => {
+                    *estimate.held.entry(snapshots).or_default() += weighed(bytes);
+                }
                 None => {}
             }
         }
-        estimate.scale(table.entries, sampled);
+        if sampled > 0.0 {
+            estimate.scale(table.entries as f64 / sampled);
+        }
         Ok(estimate)
     }
 

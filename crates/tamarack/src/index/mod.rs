@@ -28,6 +28,7 @@ mod open;
 mod output;
 mod read;
 pub mod repair;
+mod sample;
 pub mod table;
 pub mod version;
 

@@ -210,4 +210,27 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("engine", "faults::a_full_disk_is_not_asked_over_and_over_by_background_work"),
     },
+    Bug {
+        name: "samples-weigh-alike",
+        what: "An entry of a block with many weighs as much as one of a block with few, where what a table hides is estimated.",
+        edits: &[Edit {
+            file: "index/sample.rs",
+            find: "        self.weight = self.entries as f64 / self.places.len() as f64;",
+            put: "        self.weight = if BUG { 1.0 } else { self.entries as f64 / self.places.len() as f64 };",
+        }],
+        caught_by: (
+            "lib",
+            "index::sample::tests::of_a_large_table_few_blocks_are_read_and_no_kind_of_entry_is_favoured",
+        ),
+    },
+    Bug {
+        name: "parts-cut-by-the-number-of-marks",
+        what: "A compaction is cut into parts with as many marks, whatever lies between them.",
+        edits: &[Edit {
+            file: "index/compact/split.rs",
+            find: "    let bytes: u64 = marks.iter().map(|mark| mark.bytes).sum();",
+            put: "    if BUG {\n        let all: u64 = marks.iter().map(|mark| mark.bytes).sum();\n        let alike = all / marks.len().max(1) as u64;\n        marks.iter_mut().for_each(|mark| mark.bytes = alike);\n    }\n    let bytes: u64 = marks.iter().map(|mark| mark.bytes).sum();",
+        }],
+        caught_by: ("lib", "index::compact::split::tests::parts_are_alike_by_bytes_wherever_these_lie"),
+    },
 ];

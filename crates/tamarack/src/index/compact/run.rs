@@ -22,7 +22,10 @@ use super::super::version::{TableMeta, VersionEdit};
 use super::GRANDPARENT_TABLES_MAX;
 use super::decide::{Decider, Decision};
 use super::plan::{CompactionPlan, PlanKind};
-use super::split::{Part, split};
+use super::split::{Mark, Part, split};
+
+/// A table can be cut in so many places at most.
+const MARKS_MAX: usize = 64;
 
 /// Runs every job to its end, side by side as far as there are threads.
 pub type RunAll<'a> = &'a dyn Fn(Vec<Job>);
@@ -123,7 +126,7 @@ impl CompactionJob {
     }
 
     fn merge(&self, parts_max: usize, run_all: RunAll<'_>) -> PartResult {
-        let parts = split(&self.plan, parts_max, self.table_bytes_max);
+        let parts = self.parts(parts_max)?;
         let results: Arc<Mutex<Vec<Option<PartResult>>>> =
             Arc::new(Mutex::new(parts.iter().map(|_| None).collect()));
         let jobs = parts.into_iter().enumerate().map(|(at, part)| {
@@ -158,6 +161,19 @@ impl CompactionJob {
         }
         stats.bytes_written = outputs.iter().map(|table| table.file_bytes).sum();
         Ok((outputs, stats))
+    }
+
+    /// What may be done side by side. All inputs are opened for that, unless they are too few to be cut.
+    fn parts(&self, parts_max: usize) -> Result<Vec<Part>> {
+        let (plan, mut marks) = (&self.plan, Vec::new());
+        if parts_max > 1 && plan.input_bytes() / 2 >= self.table_bytes_max {
+            for table in plan.inputs() {
+                let keys = self.tables.get(table.id)?.marks(MARKS_MAX)?;
+                let bytes = table.file_bytes / keys.len().max(1) as u64;
+                marks.extend(keys.into_iter().map(|user_key| Mark { user_key, bytes }));
+            }
+        }
+        Ok(split(plan.version.order(), &plan.range, marks, parts_max, self.table_bytes_max))
     }
 
     /// The same job for another thread.

@@ -148,16 +148,27 @@ impl TableCursor {
 
     /// Goes to the first entry of the next data block; invalid if there is none.
     fn next_block(&mut self) -> Result<()> {
+        self.block_behind(1)
+    }
+
+    /// Goes to the first entry of the data block that is so many behind the present one, and reads none in between; invalid if
+    /// there is none.
+    fn block_behind(&mut self, mut blocks: usize) -> Result<()> {
         self.position.invalidate();
-        let leaf = self.leaf_slot_mut();
-        if leaf.slot + 1 < leaf.block.restarts() {
-            leaf.slot += 1;
-        } else if self.table.is_partitioned() && self.top.slot + 1 < self.top.block.restarts() {
+        loop {
+            let leaf = self.leaf_slot_mut();
+            let left = leaf.block.restarts() - 1 - leaf.slot;
+            if blocks <= left {
+                leaf.slot += blocks;
+                break;
+            }
+            if !self.table.is_partitioned() || self.top.slot + 1 == self.top.block.restarts() {
+                return Ok(());
+            }
+            blocks -= left + 1;
             self.top.slot += 1;
             self.load_leaf()?;
             self.leaf.slot = 0;
-        } else {
-            return Ok(());
         }
         self.load_data()?;
         self.in_block(|position, block, _| position.seek_to_first(block))
@@ -178,6 +189,35 @@ impl TableCursor {
         }
         self.load_data()?;
         self.in_block(|position, block, _| position.seek_to_last(block))
+    }
+
+    /// Goes to the first entry of the data block that is so many behind the present one, and reads none in between; invalid if
+    /// there is none.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`; it stands nowhere then.
+    pub fn skip_blocks(&mut self, blocks: usize) -> Result<()> {
+        assert!(self.valid(), "only a valid cursor moves");
+        self.moving(|cursor| cursor.block_behind(blocks))
+    }
+
+    /// How many entries the data block has that it stands in. Walks over them.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub fn entries_of_block(&self) -> Result<u64> {
+        assert!(self.valid(), "only a valid cursor is in a block");
+        let data = self.data.as_ref().expect("a valid position is in a block");
+        let count = || {
+            let (mut position, mut entries) = (BlockPosition::default(), 0);
+            position.seek_to_first(&data.block)?;
+            while position.valid() {
+                entries += 1;
+                position.next(&data.block)?;
+            }
+            Ok(entries)
+        };
+        count().map_err(|damage| self.table.source().damaged(data.offset, damage))
     }
 
     fn seek_to(&mut self, target: Target<'_>) -> Result<()> {

@@ -32,7 +32,7 @@ mod golden;
 #[cfg(test)]
 pub mod memory_file;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use crate::base::checksum::{FileKind, Seed};
 use crate::base::codec::Codec;

@@ -205,6 +205,22 @@ impl TableReader {
         }))
     }
 
+    /// Up to `count` user keys, ascending, behind each of which about as much of the table begins as lies before it and behind the one before it;
+    /// the last is at or behind its end. Reads nothing: the top of the index is in memory.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    pub fn marks(&self, count: usize) -> Result<Vec<Vec<u8>>> {
+        let (top, offset) = (&self.top, self.footer.top_index.offset);
+        let distance = top.restarts().div_ceil(count.max(1)).max(1);
+        let last_of = |first: usize| (first + distance).min(top.restarts()) - 1;
+        let firsts = (0..top.restarts()).step_by(distance);
+        let key_at = |slot| top.index_entry(slot).map(|(separator, _)| separator.user_key.to_vec());
+        firsts
+            .map(|first| key_at(last_of(first)).map_err(|damage| self.source.damaged(offset, damage)))
+            .collect()
+    }
+
     /// For every segment of the log that entries point into, the offsets of the records, in ascending order.
     pub fn references(&self) -> Result<ReferenceReader<'_>> {
         if self.footer.references == BlockHandle::default() {
@@ -216,6 +232,12 @@ impl TableReader {
     /// Reads and checks the whole file, past the cache.
     pub fn verify(&self) -> Result<VerifyReport> {
         verify::verify(self)
+    }
+
+    /// The cache of its blocks.
+    #[cfg(test)]
+    pub fn cache(&self) -> &BlockCache {
+        &self.cache
     }
 
     /// Its file.
@@ -245,7 +267,8 @@ impl TableReader {
         self.options.read_ahead_max
     }
 
-    pub(super) fn order(&self) -> &KeyOrder {
+    /// The order of its keys.
+    pub fn order(&self) -> &KeyOrder {
         &self.options.order
     }
 

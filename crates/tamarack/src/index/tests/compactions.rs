@@ -40,6 +40,54 @@ fn a_large_compaction_runs_in_parts() {
     assert_eq!(scan(&harness.index, &after, 5000).len(), 401);
 }
 
+/// Though all of them begin at the same key.
+#[test]
+fn tables_of_the_same_keys_are_compacted_in_parts_of_about_the_same_size() {
+    let harness = Harness::new();
+    fill(&harness, 400);
+    let compaction = harness.index.pick(1000).expect("L0 is due");
+    assert!(compaction.plan().lower.is_empty());
+    let signals = Signals::default();
+    let written = signals.written.clone();
+    let of_parts = crate::base::sync::Mutex::new(Vec::new());
+    let one_by_one = |jobs: Vec<Job>| {
+        for job in jobs {
+            let before = written.load(Ordering::Relaxed);
+            job();
+            of_parts.lock().push(written.load(Ordering::Relaxed) - before);
+        }
+    };
+    let ran = harness.index.run(&compaction, &[], &signals, &unmoved(), 3, &one_by_one);
+    let (edit, stats) = ran.expect("nothing fails");
+    harness.index.install(edit).expect("nothing fails");
+    drop(compaction);
+    let of_parts = of_parts.into_inner();
+    assert_eq!((of_parts.len(), of_parts.iter().sum()), (3, stats.bytes_written));
+    let (least, most) = (of_parts.iter().min(), of_parts.iter().max());
+    assert!(least.zip(most).is_some_and(|(least, most)| least * 4 > most * 3), "{of_parts:?}");
+    assert_eq!(scan(&harness.index, &harness.index.version(), 5000).len(), 400);
+}
+
+#[test]
+fn marks_part_a_table_evenly() {
+    let harness = filled(400);
+    let keys: Vec<Vec<u8>> = (0..400).map(|number| format!("{number:06}").into_bytes()).collect();
+    let version = harness.index.version();
+    let table = &version.level(0)[0];
+    let reader = harness.index.tables.get(table.id).expect("it is whole");
+    for count in [1, 2, 7, 50] {
+        let marks = reader.marks(count).expect("it is whole");
+        assert!(marks.len() <= count && marks.is_sorted());
+        assert!(marks.last().is_some_and(|last| &last[..] >= table.largest_user_key()));
+        let before = |mark: &Vec<u8>| keys.partition_point(|key| key < mark);
+        let before: Vec<usize> = std::iter::once(0).chain(marks.iter().map(before)).collect();
+        let pieces = before.windows(2).map(|pair| pair[1] - pair[0]);
+        let whole = 400 / marks.len();
+        assert!(pieces.clone().all(|piece| piece < 2 * whole), "{before:?}");
+        assert!(pieces.take(marks.len() - 1).all(|piece| piece > whole / 2), "{before:?}");
+    }
+}
+
 /// I-06.
 #[test]
 fn versions_keep_their_files() {

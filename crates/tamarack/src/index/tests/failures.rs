@@ -112,9 +112,11 @@ fn a_failed_manifest_write_keeps_the_version_and_the_files() {
     let mut harness = filled(20);
     let before = harness.live_tables();
     let compaction = harness.index.pick(1000).expect("L0 is due");
-    // The first sync is the output's, the second the manifest's.
-    harness.fs.fail("sync", 1);
-    harness.run(compaction, &[]).expect_err("told to fail");
+    let done = harness.index.run(&compaction, &[], &Signals::default(), &unmoved(), 3, &run_all);
+    let (edit, _) = done.expect("nothing fails yet");
+    harness.fs.fail("sync", 0);
+    harness.index.install(edit).expect_err("told to fail");
+    drop(compaction);
     assert_eq!(harness.live_tables(), before);
     assert_eq!(
         harness.index.install(VersionEdit::default()).expect_err("is poisoned").kind(),
