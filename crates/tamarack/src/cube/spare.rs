@@ -1,8 +1,8 @@
 //! The next segment of the log, made ready in the background.
 //!
 //! Creating a file, reserving its space and faulting in its first pages wait for the file system's journal, which
-//! the sealing of the segment before keeps busy. So once a log has filled one segment, the next is prepared when the last space of the present one
-//! has been reserved, and beginning it is a matter of memory. A spare that is not used is removed when the cube is
+//! the sealing of the segment before keeps busy. So once a log has filled one segment, the next is prepared when all space of the present one but the
+//! last step has been reserved, and beginning it is a matter of memory. A spare that is not used is removed when the cube is
 //! closed; one that a crash leaves behind has no header, and is removed by recovery.
 //!
 //! Lock rank: `state` is a leaf; no I/O is done under it.
@@ -178,7 +178,7 @@ impl Cube {
         let blank_bytes = bytes.min(capacity);
         // Nobody counts it until it is prepared.
         self.limit_stock(capacity);
-        // It is opened to writers step by step like any other: at the last the next one is prepared.
+        // It is opened to writers step by step like any other: before the last the next one is prepared.
         let size = SegmentSize { capacity, reserve: RESERVE_STEP_MAX.min(capacity), blocks };
         PreparedSegment::of(fs, file, blank_bytes, path, size, self.options.log_mode).ok()
     }

@@ -150,10 +150,11 @@ impl Cube {
         PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode)
     }
 
-    /// Has the segment behind `active` made ready once the last of its space is reserved, unless it is the first.
+    /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first: where all processors
+    /// are busy, that takes longer than writing to what one step reserves.
     fn prepare_next(&self, active: &Segment, blocks: Blocks) {
-        let header = active.header();
-        if active.allocated() == active.capacity() && header.predecessor != LogPosition::default() {
+        let (header, left) = (active.header(), active.capacity() - active.allocated());
+        if left <= RESERVE_STEP_MAX && header.predecessor != LogPosition::default() {
             self.prepare_spare(SegmentId(header.id.0 + 1), blocks);
         }
     }
