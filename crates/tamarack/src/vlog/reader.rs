@@ -43,7 +43,7 @@ pub struct ReadCounters {
 }
 
 /// Of so many places in the log one tells whether memory is scarce. Asking costs a call if the bytes are not there.
-const PLACES_PER_TELLING: u32 = 16;
+const PLACES_PER_TELLING: u32 = 64;
 
 /// Bytes of a typical table, from which the cache guesses how many it will hold.
 const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;

@@ -141,7 +141,7 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
 #[test]
 fn single_reads_tell_whether_memory_is_scarce_unless_they_go_past_the_cache() {
     // Every other page of the simulated disk is in memory.
-    let records = vec![(RecordKind::Put, &b"key"[..], &[7; 1000][..]); 3000];
+    let records = vec![(RecordKind::Put, &b"key"[..], &[7; 1000][..]); 12_000];
     let fs = SimDisk::new(&SimOptions::default()).env().fs;
     let (through, pointers) = written_to(Arc::clone(&fs), &records);
     let past = reader_of(fs, true);
