@@ -216,6 +216,43 @@ fn damage_at_random(disk: &SimDisk, random: &mut Random, times: usize) -> String
     what
 }
 
+/// What the newest table had is in the log as well, from which it is replayed: nothing of it may be taken for older than that.
+#[test]
+fn tables_of_which_only_references_are_left_are_told_without_a_manifest() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "tables of which only references are left");
+    let golden = Golden::new(true);
+    let disk = golden
+        .names()
+        .iter()
+        .filter(|name| name.starts_with("MANIFEST"))
+        .fold(golden.disk.kill(), |disk, name| damaged(&disk, name, |_| None));
+    let mut without_data = 0;
+    // A log that stays, and one that does not.
+    for damage_log in [false, true] {
+        let disk = damaged(&disk, &golden.last_of_log(), |mut bytes| {
+            let records_end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+            bytes[records_end / 2] ^= u8::from(damage_log);
+            Some(bytes)
+        });
+        for name in golden.names().iter().filter(|name| name.ends_with(".table")) {
+            // Data blocks come first; the properties are the last block, behind which the footer of 68 bytes ends the file.
+            for data_parts in 1..8 {
+                let disk = damaged(&disk, name, |mut bytes| {
+                    let (properties, data_end) = (bytes.len() - 68 - 20, bytes.len() * data_parts / 8);
+                    (0..data_end).step_by(40).chain([properties]).for_each(|at| bytes[at] ^= 1);
+                    Some(bytes)
+                });
+                let what = format!("{name}: {data_parts} parts of the data, the log: {damage_log}");
+                let Repaired { report, .. } = repair_and_look(&golden, &disk, &what);
+                assert_eq!(report.manifest, RepairedManifest::Lost, "{what}");
+                without_data += usize::from(report.damaged_tables == 1);
+                assert_lives(&disk.env(), &what);
+            }
+        }
+    }
+    assert!(without_data >= 7, "{without_data}");
+}
+
 #[test]
 fn several_damages_at_once_are_told() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "several damages at once");

@@ -233,4 +233,14 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("lib", "index::compact::split::tests::parts_are_alike_by_bytes_wherever_these_lie"),
     },
+    Bug {
+        name: "replayed-operations-kept-of-damaged-tables",
+        what: "A repair keeps of a damaged table what will be replayed from the log as well, as something older than the log.",
+        edits: &[Edit {
+            file: "cube/repair/plan.rs",
+            find: "        let replayed_from = log.stays.then_some(log.begin.last);",
+            put: "        let replayed_from = (!BUG && log.stays).then_some(log.begin.last);",
+        }],
+        caught_by: ("repair", "damage::tables_of_which_only_references_are_left_are_told_without_a_manifest"),
+    },
 ];

@@ -148,7 +148,8 @@ impl Repair<'_> {
         log: Log,
     ) -> Result<(Vec<Arc<TableMeta>>, Sequence)> {
         let mut runs = workshop.runs();
-        let lost = tables.salvage(workshop, segments, &mut runs, &mut self.report)?;
+        let replayed_from = log.stays.then_some(log.begin.last);
+        let lost = tables.salvage(workshop, segments, replayed_from, &mut runs, &mut self.report)?;
         if !lost.is_empty() && self.version.is_some() {
             self.survey_strays(segments)?;
         }
@@ -160,14 +161,8 @@ impl Repair<'_> {
             let sealed_end = self.version.as_ref().map_or_else(LogPosition::default, sealed_end);
             let inline = self.options.inline_value_max;
             let begin = (log.begin, sealed_end);
-            last = last.max(log::salvage(
-                segments,
-                begin,
-                log.was_refused,
-                inline,
-                &mut runs,
-                &mut self.report,
-            )?);
+            let end = log::salvage(segments, begin, log.was_refused, inline, &mut runs, &mut self.report)?;
+            last = last.max(end).max(tables.newest);
         }
         if self.version.is_none() {
             let reason =

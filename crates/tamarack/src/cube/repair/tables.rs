@@ -96,7 +96,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Puts into `runs` what is left of the damaged tables; returns what is not.
+    /// Puts into `runs` what is left of the damaged tables, but for what comes behind operation `replayed_from`, which is replayed from a
+    /// log that stays; returns what is not left.
     ///
     /// # Errors
     /// `Io`, `NoSpace`, `Unsupported`.
@@ -104,6 +105,7 @@ impl Tables {
         &mut self,
         workshop: &Workshop,
         segments: &mut Segments<'_>,
+        replayed_from: Option<Sequence>,
         runs: &mut Runs<'_>,
         report: &mut RepairReport,
     ) -> Result<Vec<LostPart>> {
@@ -133,9 +135,14 @@ impl Tables {
                     let found = segments.find(*segment, offset)?;
                     let found = found.filter(|(place, ..)| !segments.is_headless(place.0));
                     let Some((_, header, record)) = found else { continue };
+                    entries += 1;
+                    // Where neither entries nor properties have told of it, the log begins before it.
+                    if replayed_from.is_some_and(|last| header.sequence > last) {
+                        continue;
+                    }
+                    self.newest = self.newest.max(header.sequence);
                     let at = ValuePointer { segment: *segment, offset, stored_len: header.stored_len };
                     runs.add(key_of(&header, &record), header.sequence, EntryKind::Pointer, &at.to_bytes())?;
-                    entries += 1;
                 }
             }
             let properties = remains.properties.as_ref();

@@ -61,7 +61,7 @@ fn tables_of_the_same_keys_are_compacted_in_parts_of_about_the_same_size() {
     let (edit, stats) = ran.expect("nothing fails");
     harness.index.install(edit).expect("nothing fails");
     drop(compaction);
-    let of_parts = of_parts.into_inner();
+    let of_parts = std::mem::take(&mut *of_parts.lock());
     assert_eq!((of_parts.len(), of_parts.iter().sum()), (3, stats.bytes_written));
     let (least, most) = (of_parts.iter().min(), of_parts.iter().max());
     assert!(least.zip(most).is_some_and(|(least, most)| least * 4 > most * 3), "{of_parts:?}");
