@@ -37,7 +37,7 @@ use crate::env::{Access, File, Fs, Mapping, PAGE_BYTES, large_pages_in};
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
 pub const RESERVE_BYTES_MIN: u64 = 256 * 1024;
 /// Largest single reservation, and the first one of a segment that follows a full one: bounds how long one writer
-/// waits for the file system. The next segment is prepared once the last step has been taken: with larger ones it would be there,
+/// waits for the file system. The next segment is prepared once no more than this is left to reserve: with larger steps it would be there,
 /// taking space that collections could use, for longer.
 pub const RESERVE_STEP_MAX: u64 = 8 * 1024 * 1024;
 
