@@ -149,7 +149,7 @@ fn what_was_written_survives_the_end_of_the_process() {
 }
 
 #[test]
-#[ignore = "is the process that is killed, and alone does nothing: cargo test --release -- what_was_written_survives"]
+#[ignore = "is the process that is killed, and alone does nothing; in bench-peers: cargo test --release -- what_was_written_survives"]
 fn the_writer() {
     let Ok(told) = std::env::var(TOLD) else {
         println!("skipped: nobody has told it what to write");

@@ -100,7 +100,7 @@ fn what_badger_refuses_is_told() {
 }
 
 #[test]
-#[ignore = "prints times, says something on an idle machine: cargo test --release -- --ignored --nocapture the_way"]
+#[ignore = "prints times, says something on an idle machine; in bench-peers: cargo test --release -- --ignored --nocapture the_way"]
 fn the_way_into_go_and_back() {
     const TIMES: u32 = 1_000_000;
     library::cross().expect("the library can be loaded");
