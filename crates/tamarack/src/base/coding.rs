@@ -10,6 +10,11 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Bytes of a varint.
+pub fn varint_len(value: u64) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
 /// Takes a varint off the front. `None` if the bytes end early, or encode more than 64 bits.
 pub fn take_varint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;

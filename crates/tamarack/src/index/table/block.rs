@@ -490,7 +490,7 @@ mod tests {
 
     type Model = BTreeMap<(Vec<u8>, std::cmp::Reverse<u64>), Vec<u8>>;
 
-    fn build(model: &Model, hashed: bool, interval: usize) -> Block {
+    fn build(model: &Model, hashed: bool, interval: usize, more: usize) -> Block {
         let mut builder = BlockBuilder::new(interval);
         let mut last = None;
         for ((user_key, sequence), payload) in model {
@@ -498,7 +498,7 @@ mod tests {
             builder.add(user_key, trailer(Sequence(sequence.0), EntryKind::Inline), payload, hash);
             last = Some(user_key);
         }
-        Block::new(builder.finish().to_vec()).expect("well-formed")
+        Block::new(builder.finish(more).to_vec()).expect("well-formed")
     }
 
     fn model() -> impl Strategy<Value = Model> {
@@ -515,10 +515,10 @@ mod tests {
     proptest! {
         #[test]
         fn lookups_and_walks_agree_with_a_map(
-            model in model(), hashed: bool, index: bool, interval in 1_usize..20
+            model in model(), hashed: bool, index: bool, interval in 1_usize..20, more in 0_usize..600
         ) {
             let order = order();
-            let block = build(&model, hashed, interval);
+            let block = build(&model, hashed, interval, more);
             let block = if index { Block::new_index(block.raw, &order).expect("well-formed") } else { block };
             for user_key in model.keys().map(|(key, _)| key.clone()).chain([vec![], vec![9], vec![1, 9]]) {
                 for sequence in 0..6 {

@@ -35,14 +35,11 @@ impl BlockBuilder {
     /// Adds an entry behind all others. `hash` is that of the user key, if it is the first entry of the block
     /// with this user key and the block shall have a hash index.
     pub fn add(&mut self, user_key: &[u8], trailer: u64, payload: &[u8], hash: Option<u64>) {
-        let restart = self.entries == 0 || self.entries_since_restart == self.restart_interval;
-        let shared = if restart {
+        let shared = self.shared_with_last(user_key);
+        if self.restart_is_due() {
             self.restarts.push(u32::try_from(self.bytes.len()).expect("blocks are far below 4 GiB"));
             self.entries_since_restart = 0;
-            0
-        } else {
-            shared_bytes(&self.last_user_key, user_key)
-        };
+        }
         if let Some(hash) = hash {
             self.hashed.push((hash, self.restarts.len() - 1));
         }
@@ -63,14 +60,35 @@ impl BlockBuilder {
         self.bytes.len() + self.restarts.len() * 4 + bucket_count(self.hashed.len()) + BLOCK_TAIL_BYTES
     }
 
-    /// The raw block. The builder must be [cleared](Self::clear) before it is used again.
-    pub fn finish(&mut self) -> &[u8] {
+    /// The same with one more entry, which has a new user key if `is_hashed`.
+    pub fn raw_bytes_with(&self, user_key: &[u8], trailer: u64, payload: &[u8], is_hashed: bool) -> usize {
+        let shared = self.shared_with_last(user_key);
+        let entry = format::entry_len(shared, user_key.len() - shared, trailer, payload.len());
+        let restart = if self.restart_is_due() { 4 } else { 0 };
+        let buckets =
+            bucket_count(self.hashed.len() + usize::from(is_hashed)) - bucket_count(self.hashed.len());
+        self.raw_bytes() + entry + restart + buckets
+    }
+
+    fn restart_is_due(&self) -> bool {
+        self.entries == 0 || self.entries_since_restart == self.restart_interval
+    }
+
+    /// How many bytes of `user_key` the next entry would leave out.
+    fn shared_with_last(&self, user_key: &[u8]) -> usize {
+        if self.restart_is_due() { 0 } else { shared_bytes(&self.last_user_key, user_key) }
+    }
+
+    /// The raw block, with so many bytes more of a hash index than it needs, if it has one. The builder must be
+    /// [cleared](Self::clear) before it is used again.
+    pub fn finish(&mut self, more: usize) -> &[u8] {
         assert!(self.entries > 0, "blocks have entries");
         for restart in &self.restarts {
             self.bytes.extend_from_slice(&restart.to_le_bytes());
         }
         let buckets =
             if self.restarts.len() <= HASHED_RESTARTS_MAX { bucket_count(self.hashed.len()) } else { 0 };
+        let buckets = if buckets > 0 { (buckets + more).min(usize::from(u16::MAX)) } else { 0 };
         let first = self.bytes.len();
         self.bytes.resize(first + buckets, BUCKET_EMPTY);
         if buckets > 0 {
@@ -144,9 +162,12 @@ mod tests {
         let mut block = BlockBuilder::new(4);
         for number in 0..100_u32 {
             let key = format!("{number:08}").into_bytes();
-            block.add(&key, u64::from(number) << 8, b"payload", Some(crate::base::keys::hash_user_key(&key)));
+            let (trailer, is_new) = (u64::from(number) << 20, number % 5 > 0);
+            let predicted = block.raw_bytes_with(&key, trailer, b"payload", is_new);
+            block.add(&key, trailer, b"payload", is_new.then(|| crate::base::keys::hash_user_key(&key)));
+            assert_eq!(block.raw_bytes(), predicted);
         }
-        let predicted = block.raw_bytes();
-        assert_eq!(block.finish().len(), predicted);
+        let predicted = block.raw_bytes() + 77;
+        assert_eq!(block.finish(77).len(), predicted);
     }
 }

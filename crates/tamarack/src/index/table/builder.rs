@@ -3,9 +3,11 @@
 //! caller removes.
 
 use std::cmp::Ordering;
+use std::mem;
 use std::path::PathBuf;
 
 use super::block_builder::BlockBuilder;
+use super::block_end::Extent;
 use super::filter::Filter;
 use super::format::{self, BlockHandle, Footer, IndexEntry, Properties};
 use super::index_builder::IndexBuilder;
@@ -71,7 +73,7 @@ pub struct TableBuilder {
     raw_key_bytes: u64,
     raw_payload_bytes: u64,
     data_blocks: u64,
-    pointer: Vec<u8>,
+    encoded_pointer: Vec<u8>,
 }
 
 impl TableBuilder {
@@ -105,7 +107,7 @@ impl TableBuilder {
             raw_key_bytes: 0,
             raw_payload_bytes: 0,
             data_blocks: 0,
-            pointer: Vec::new(),
+            encoded_pointer: Vec::new(),
         }
     }
 
@@ -118,6 +120,20 @@ impl TableBuilder {
         let (user_key, trailer) = split_internal_key(internal_key).expect("tables hold internal keys");
         let kind = trailer_kind(trailer).expect("internal keys have a kind");
         let new_user_key = self.entries == 0 || self.check_order(user_key, trailer)?;
+        let pointer = (kind == EntryKind::Pointer)
+            .then(|| ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers"));
+        let mut encoded = mem::take(&mut self.encoded_pointer);
+        let payload = match pointer {
+            Some(pointer) => {
+                encoded.clear();
+                format::put_pointer(&mut encoded, pointer);
+                &encoded
+            }
+            None => payload,
+        };
+        if let Some(left) = self.left_before(user_key, trailer, payload, new_user_key) {
+            self.finish_block(left)?;
+        }
         if let Some(entry) = self.unindexed.take() {
             let (separator, separator_trailer) = self.separator(user_key, new_user_key);
             self.index.add(separator, separator_trailer, entry);
@@ -131,29 +147,23 @@ impl TableBuilder {
         } else {
             None
         };
-        let payload = match kind {
-            EntryKind::Inline => {
-                self.inline_bytes += (user_key.len() + payload.len()) as u64;
-                payload
-            }
+        match kind {
+            EntryKind::Inline => self.inline_bytes += (user_key.len() + payload.len()) as u64,
             EntryKind::Delete => {
                 assert!(payload.is_empty(), "deletions have no payload");
                 self.deletes += 1;
-                payload
             }
-            EntryKind::Pointer => {
-                let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
-                let record_bytes =
-                    self.options.record_overhead + user_key.len() as u64 + u64::from(pointer.stored_len);
-                self.references.add(pointer, record_bytes);
-                self.pointer.clear();
-                format::put_pointer(&mut self.pointer, pointer);
-                &self.pointer
-            }
-        };
+            EntryKind::Pointer => {}
+        }
+        if let Some(pointer) = pointer {
+            let record_bytes =
+                self.options.record_overhead + user_key.len() as u64 + u64::from(pointer.stored_len);
+            self.references.add(pointer, record_bytes);
+        }
         self.raw_key_bytes += internal_key.len() as u64;
         self.raw_payload_bytes += payload.len() as u64;
         self.block.add(user_key, trailer, payload, hash);
+        self.encoded_pointer = encoded;
         if self.entries == 0 {
             self.smallest.extend_from_slice(internal_key);
         }
@@ -162,7 +172,7 @@ impl TableBuilder {
         self.sequences = (self.sequences.0.min(sequence), self.sequences.1.max(sequence));
         self.last_key.clear();
         self.last_key.extend_from_slice(internal_key);
-        if self.block.raw_bytes() >= self.options.block_bytes { self.finish_block() } else { Ok(()) }
+        if self.block.raw_bytes() >= self.options.block_bytes { self.finish_block(0) } else { Ok(()) }
     }
 
     /// About how long the file would be if it were finished now.
@@ -181,7 +191,7 @@ impl TableBuilder {
     pub fn finish(mut self) -> Result<TableSummary> {
         assert!(self.entries > 0, "a table has entries");
         if !self.block.is_empty() {
-            self.finish_block()?;
+            self.finish_block(0)?;
         }
         let entry = self.unindexed.take().expect("the last data block has just been written");
         let (user_key, trailer) = split_internal_key(&self.last_key).expect("tables hold internal keys");
@@ -272,8 +282,29 @@ impl TableBuilder {
         (separator, keys::trailer(Sequence(0), EntryKind::Delete))
     }
 
-    fn finish_block(&mut self) -> Result<()> {
-        let handle = self.writer.append_block(self.block.finish(), self.options.codec)?;
+    /// Whether the present data block is finished before an entry is added; if so, how many bytes are left for it.
+    fn left_before(
+        &self,
+        user_key: &[u8],
+        trailer: u64,
+        payload: &[u8],
+        new_user_key: bool,
+    ) -> Option<usize> {
+        // How long compressed blocks will be is not known, and without a hash index nothing can be left to it.
+        if self.block.is_empty() || self.options.codec != Codec::None || !self.options.hashes_keys() {
+            return None;
+        }
+        let start = self.writer.offset();
+        let end_of = |raw_bytes: usize| start + (raw_bytes + format::BLOCK_TRAILER_BYTES) as u64;
+        let end = end_of(self.block.raw_bytes());
+        let end_with = end_of(self.block.raw_bytes_with(user_key, trailer, payload, new_user_key));
+        let block_bytes = self.options.block_bytes as u64;
+        Extent { start, end, block_bytes }.closes_before(end_with).map(|left| left as usize)
+    }
+
+    /// Writes the present data block, with so many bytes more than it needs.
+    fn finish_block(&mut self, more: usize) -> Result<()> {
+        let handle = self.writer.append_block(self.block.finish(more), self.options.codec)?;
         self.block.clear();
         self.data_blocks += 1;
         self.unindexed = Some(IndexEntry { handle, value_bytes_before: self.block_value_bytes_before });

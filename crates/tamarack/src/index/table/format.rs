@@ -9,6 +9,7 @@
 use crate::base::codec::Codec;
 use crate::base::coding::{
     put_bytes, put_varint, take, take_bytes, take_u8, take_u32, take_u64, take_varint, take_varint_u32,
+    varint_len,
 };
 use crate::base::ids::{SegmentId, Sequence};
 use crate::base::keys::{self, EntryKind};
@@ -132,9 +133,20 @@ pub fn put_entry(out: &mut Vec<u8>, shared: usize, suffix: &[u8], trailer: u64, 
     put_varint(out, shared as u64);
     put_varint(out, suffix.len() as u64);
     put_varint(out, payload.len() as u64);
-    put_varint(out, keys::trailer_sequence(trailer).0 << 2 | trailer & 3);
+    put_varint(out, tag(trailer));
     out.extend_from_slice(suffix);
     out.extend_from_slice(payload);
+}
+
+/// Bytes of an entry, which [`put_entry`] appends.
+pub fn entry_len(shared: usize, suffix: usize, trailer: u64, payload: usize) -> usize {
+    let lengths = varint_len(shared as u64) + varint_len(suffix as u64) + varint_len(payload as u64);
+    lengths + varint_len(tag(trailer)) + suffix + payload
+}
+
+/// Sequence number and kind of a trailer, as entries have them.
+fn tag(trailer: u64) -> u64 {
+    keys::trailer_sequence(trailer).0 << 2 | trailer & 3
 }
 
 /// Decodes the front of the entry at `at`; `None` unless all of it lies inside `entries`.

@@ -70,7 +70,7 @@ impl IndexBuilder {
     /// Writes the partitions.
     pub fn finish(mut self, writer: &mut BlockWriter, codec: Codec) -> Result<TopIndex> {
         if self.partitions.is_empty() {
-            return Ok(TopIndex { raw: self.current.finish().to_vec(), partitions: 0 });
+            return Ok(TopIndex { raw: self.current.finish(0).to_vec(), partitions: 0 });
         }
         self.close_partition();
         let mut top = BlockBuilder::new(1);
@@ -81,11 +81,11 @@ impl IndexBuilder {
             let (user_key, trailer) = &partition.last_separator;
             top.add(user_key, *trailer, &self.payload, None);
         }
-        Ok(TopIndex { raw: top.finish().to_vec(), partitions: self.partitions.len() as u64 })
+        Ok(TopIndex { raw: top.finish(0).to_vec(), partitions: self.partitions.len() as u64 })
     }
 
     fn close_partition(&mut self) {
-        let raw = self.current.finish().to_vec();
+        let raw = self.current.finish(0).to_vec();
         self.current.clear();
         self.bytes += raw.len();
         self.partitions.push(Partition {

@@ -6,12 +6,13 @@
 //! [`format`] and described in `docs/formats/table.md`.
 //!
 //! ```text
-//! builder ─► block_builder, index_builder, filter, references ─► writer ─► file
+//! builder ─► block_end, block_builder, index_builder, filter, references ─► writer ─► file
 //! reader, lookups ─► cache ─► source ─► file      cursor, references, verify: what walks over a table
 //! ```
 
 pub mod block;
 mod block_builder;
+mod block_end;
 pub mod builder;
 pub mod cursor;
 pub(super) mod filter;
@@ -50,7 +51,7 @@ pub struct TableOptions {
     pub cube: CubeId,
     /// The order of its keys.
     pub order: KeyOrder,
-    /// Uncompressed bytes after which a data block is closed; at most [`BLOCK_BYTES_MAX`].
+    /// Uncompressed bytes of a data block, about; at most [`BLOCK_BYTES_MAX`].
     pub block_bytes: usize,
     /// Entries from one restart point of a data block to the next; at least 1.
     pub restart_interval: usize,

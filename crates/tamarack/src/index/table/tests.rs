@@ -467,7 +467,7 @@ fn every_flipped_byte_is_found() -> Result<()> {
 }
 
 /// Every block of a table.
-fn all_blocks(table: &TableReader) -> Result<Vec<BlockHandle>> {
+pub fn all_blocks(table: &TableReader) -> Result<Vec<BlockHandle>> {
     let mut handles = vec![table.footer().top_index, table.footer().properties];
     handles.extend([table.footer().filter, table.footer().references]);
     handles.extend(table.references()?.blocks());
