@@ -93,13 +93,11 @@ mod imp {
         }
 
         /// Removes an entry.
-        pub fn remove(&self, key: &K) {
+        pub fn remove(&self, key: &K) -> Option<(K, V)> {
             interleave();
             let mut entries = self.entries.lock();
             let at = entries.iter().position(|(there, _)| there == key);
-            let gone = at.and_then(|at| entries.remove(at));
-            drop(entries);
-            drop(gone);
+            at.and_then(|at| entries.remove(at))
         }
 
         /// How many entries there are.

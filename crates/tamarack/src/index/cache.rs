@@ -2,7 +2,8 @@
 //!
 //! Both may be shared by any number of threads, and both let one thread load what several miss at the same time.
 //! What is evicted lives on while somebody uses it. A block cache may serve several cubes; table ids and offsets
-//! are never reused, so nothing ever needs to be invalidated.
+//! are never reused, so nothing ever needs to be invalidated. But the blocks of a table that goes are let go of with it: a compaction
+//! replaces whole tables, and what was hot in them would be long in the way of what comes instead.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -104,6 +105,16 @@ impl BlockCache {
         block
     }
 
+    /// The block named `key`, if it is there; that is no use of it.
+    pub fn peek(&self, key: BlockKey) -> Option<Arc<Block>> {
+        self.blocks.peek(&key)
+    }
+
+    /// Lets go of a block that nobody will ask for.
+    pub fn forget(&self, key: BlockKey) {
+        self.blocks.remove(&key);
+    }
+
     /// What it has done so far.
     pub fn stats(&self) -> BlockCacheStats {
         let index_block_reads = self.index_block_reads.load(Ordering::Relaxed);
@@ -159,9 +170,11 @@ impl TableCache {
         self.tables.set_capacity(tables_max as u64);
     }
 
-    /// Lets go of a table whose file is about to be deleted. It is closed when its last user is done.
+    /// Lets go of a table whose file is about to be deleted, and of its blocks. It is closed when its last user is done.
     pub fn forget(&self, id: TableId) {
-        self.tables.remove(&id);
+        if let Some((_, table)) = self.tables.remove(&id) {
+            table.forget_blocks();
+        }
     }
 
     /// How many tables it holds open.
@@ -185,5 +198,52 @@ impl TableCache {
         let blocks = Arc::clone(&self.blocks);
         let table = TableReader::open(file, path, id, &self.options, blocks, &self.filters)?;
         Ok(Arc::new(table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::tests::{Entry, ID, build, key, options, pointer};
+    use super::*;
+    use crate::base::ids::Sequence;
+    use crate::base::keys::EntryKind;
+    use crate::index::table::memory_file::MemoryFs;
+
+    #[test]
+    fn the_blocks_of_a_table_go_with_it() -> Result<()> {
+        let fs = Arc::new(MemoryFs::default());
+        let blocks = Arc::new(BlockCache::new(64 << 20));
+        let path_of = |id: TableId| PathBuf::from(format!("{}.table", id.0));
+        let open_max = 10;
+        let tables = TableCache::new(
+            Arc::clone(&fs) as Arc<dyn Fs>,
+            path_of,
+            options(),
+            Arc::clone(&blocks),
+            Allotment::unlimited(),
+            open_max,
+        );
+        let other = TableId(ID.0 + 1);
+        // With and without partitions of the index.
+        for count in [300_u32, 60_000] {
+            let name = |number: u32| format!("user{number:06}").into_bytes();
+            let entry = |number| (key(&name(number), 1, EntryKind::Pointer), pointer(1, number * 2000, 1000));
+            let entries: Vec<Entry> = (0..count).map(entry).collect();
+            let (_, file) = build(&entries, &options())?;
+            fs.files.lock().insert(path_of(ID), file);
+            let before = blocks.stats().bytes;
+            let table = tables.get(ID)?;
+            for number in (0..count).step_by(50) {
+                assert!(table.get(&name(number), Sequence::MAX, true)?.is_some());
+            }
+            assert!(blocks.stats().bytes - before > u64::from(count) * 8);
+            tables.forget(other);
+            assert!(blocks.stats().bytes > before, "another table went");
+            tables.forget(ID);
+            assert_eq!(blocks.stats().bytes, before);
+            assert!(table.get(&name(0), Sequence::MAX, true)?.is_some(), "who has it goes on with it");
+            table.forget_blocks();
+        }
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::TableOptions;
 use super::block::{Block, Target};
 use super::cursor::TableCursor;
 use super::filter::Filter;
-use super::format::{BlockHandle, Footer, Properties, decode_pointer, payload_fits};
+use super::format::{BlockHandle, Footer, IndexEntry, Properties, decode_pointer, payload_fits};
 use super::lookups::Lookups;
 use super::references::ReferenceReader;
 use super::source::{BlockSource, ReadAhead};
@@ -102,6 +102,11 @@ enum LoadedFilter {
 fn read_filter(source: &BlockSource, handle: BlockHandle) -> Result<Filter> {
     Filter::decode(&source.read(handle)?)
         .ok_or_else(|| source.corruption(handle.offset, "a filter", "bytes that encode none"))
+}
+
+/// What the entries of an index block lead to. One that is damaged leads nowhere; lookups tell that.
+fn index_entries(block: &Block) -> impl Iterator<Item = IndexEntry> {
+    (0..block.restarts()).filter_map(|slot| block.index_entry(slot).ok()).map(|(_, entry)| entry)
 }
 
 /// An open table.
@@ -303,9 +308,26 @@ impl TableReader {
         self.footer.index_levels == 2
     }
 
+    /// Takes its blocks out of the cache, as far as what leads to them is there: soon nobody will ask for them any more.
+    pub fn forget_blocks(&self) {
+        for entry in index_entries(&self.top) {
+            let key = self.block_key(entry.handle);
+            if self.is_partitioned()
+                && let Some(partition) = self.cache.peek(key)
+            {
+                index_entries(&partition).for_each(|entry| self.cache.forget(self.block_key(entry.handle)));
+            }
+            self.cache.forget(key);
+        }
+    }
+
+    fn block_key(&self, handle: BlockHandle) -> BlockKey {
+        BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset }
+    }
+
     /// The block at `handle`, from the cache or the file.
     pub(super) fn block(&self, handle: BlockHandle, block_use: BlockUse, fill: bool) -> Result<Arc<Block>> {
-        let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
+        let key = self.block_key(handle);
         self.cache.get_or_load(key, block_use, fill, || match block_use {
             BlockUse::Data => self.read_block(handle),
             BlockUse::Index => Block::new_index(self.source.read(handle)?, &self.options.order)
@@ -320,8 +342,7 @@ impl TableReader {
         fill: bool,
         ahead: &mut ReadAhead,
     ) -> Result<Arc<Block>> {
-        let key = BlockKey { cube: self.options.cube, table: self.id, offset: handle.offset };
-        self.cache.get_or_load(key, BlockUse::Data, fill, || {
+        self.cache.get_or_load(self.block_key(handle), BlockUse::Data, fill, || {
             let raw = self.source.read_ahead(handle, self.properties.data_bytes, ahead)?;
             Block::new(raw).map_err(|damage| self.source.damaged(handle.offset, damage))
         })
