@@ -210,6 +210,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "overwrites_settle_below_the_bound"),
     },
     Bug {
+        name: "writers-sleep-for-little",
+        what: "Writers sleep for every microsecond that they should wait, and for fifty more.",
+        edits: &[Edit {
+            file: "cube/throttle.rs",
+            find: "if owed < WAIT_MIN {",
+            put: "if owed < WAIT_MIN && (!BUG || owed.is_zero()) {",
+        }],
+        caught_by: ("lib", "cube::throttle::tests::small_writes_owe_what_is_not_worth_a_sleep"),
+    },
+    Bug {
         name: "stuck-collections-refuse-nobody",
         what: "Writers go on when all is taken and nothing is freed.",
         edits: &[Edit {

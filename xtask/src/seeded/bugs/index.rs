@@ -243,4 +243,27 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("repair", "damage::tables_of_which_only_references_are_left_are_told_without_a_manifest"),
     },
+    Bug {
+        name: "block-not-filled-up",
+        what: "What is left of a page is not given to the data block on it: the next ones lie on two.",
+        edits: &[Edit {
+            file: "index/table/block_end.rs",
+            find: ".then_some(left)",
+            put: ".then_some(if BUG { 0 } else { left })",
+        }],
+        caught_by: (
+            "lib",
+            "index::table::block_end::tests::data_blocks_of_small_values_and_of_pointers_are_pages",
+        ),
+    },
+    Bug {
+        name: "blocks-outlive-their-table",
+        what: "The blocks of a table that a compaction has replaced stay in the cache, in the way of others.",
+        edits: &[Edit {
+            file: "index/cache.rs",
+            find: "if let Some((_, table)) = self.tables.remove(&id) {",
+            put: "if let Some((_, table)) = self.tables.remove(&id)\n            && !BUG\n        {",
+        }],
+        caught_by: ("lib", "index::cache::tests::the_blocks_of_a_table_go_with_it"),
+    },
 ];
