@@ -31,14 +31,16 @@ const SLACK_PARTS: u64 = 32;
 const COLLECTED_FROM_PARTS: u64 = 24;
 /// The same while writers are slowed down, by whatever takes space: they wait for what collections free.
 const COLLECTED_FROM_PARTS_SLOWED: u64 = 22;
-/// Parts from which garbage counts as debt, and those that it may take before writers should hardly write ...
+/// Parts from which garbage counts as debt, and those that it may take before writers should hardly write.
 const GARBAGE_PARTS: (u64, u64) = (26, 29);
-/// ... the same for all that is on disk ...
-const TAKEN_PARTS: (u64, u64) = (27, FILLED_PARTS);
-/// ... and for that with what jobs will write.
-const COMMITTED_PARTS: (u64, u64) = (28, FILLED_PARTS);
-/// Parts that are filled on purpose: the rest is for what comes between two looks.
+/// Parts from which all that is on disk counts as debt ...
+const TAKEN_FROM_PARTS: u64 = 27;
+/// ... and that with what jobs will write: up to what is filled on purpose.
+const COMMITTED_FROM_PARTS: u64 = 28;
+/// Parts that are filled on purpose: the rest is for what comes between two looks ...
 const FILLED_PARTS: u64 = 30;
+/// ... but for this share of one, which is for what writers write before they wait for it ([`throttle`](super::throttle)).
+const OWED_SHARE: u64 = 4;
 /// Parts up to which files that are not needed any more may fill it, to become new ones.
 const STOCK_PARTS: u64 = 29;
 /// Parts that they take at most, however much room there is: what the log and the collections begin next.
@@ -109,13 +111,13 @@ impl Space {
     /// How far collections are behind, from 0 to 1: then writers should hardly write. The worst of garbage, of all space but
     /// what only waits for readers, and of that with what jobs will write yet.
     pub fn debt(&self) -> f64 {
-        let share = |bytes: u64, parts: (u64, u64)| {
-            let beyond = bytes.saturating_sub(self.goal + self.parts(parts.0));
-            beyond as f64 / self.parts(parts.1 - parts.0).max(1) as f64
+        let share = |bytes: u64, from_parts: u64, end: u64| {
+            let from = self.goal + self.parts(from_parts);
+            bytes.saturating_sub(from) as f64 / end.saturating_sub(from).max(1) as f64
         };
-        share(self.used(), GARBAGE_PARTS)
-            .max(share(self.taken(), TAKEN_PARTS))
-            .max(share(self.committed(), COMMITTED_PARTS))
+        share(self.used(), GARBAGE_PARTS.0, self.goal + self.parts(GARBAGE_PARTS.1))
+            .max(share(self.taken(), TAKEN_FROM_PARTS, self.filled()))
+            .max(share(self.committed(), COMMITTED_FROM_PARTS, self.filled()))
     }
 
     /// Whether a job may write so many bytes, as far as the bound goes.
@@ -150,7 +152,7 @@ impl Space {
 
     /// What is filled on purpose.
     fn filled(&self) -> u64 {
-        self.goal + self.parts(FILLED_PARTS)
+        self.goal + self.parts(FILLED_PARTS) - self.parts(1) / OWED_SHARE
     }
 
     /// So many parts of the slack.
@@ -541,31 +543,31 @@ mod tests {
         let debt = |disk, reserved| space(disk, reserved).debt();
         assert_eq!([debt(390, 0), debt(405, 0), debt(420, 0)], [0.0, 0.5, 1.0]);
         assert_eq!(
-            [debt(400, 60), debt(415, 150), debt(430, 200)],
+            [debt(400, 60), debt(414, 150), debt(428, 200)],
             [0.0, 0.5, 1.0],
             "all space may take more"
         );
         let promised = |promised| Space { promised, ..space(400, 150) };
         assert!(promised(0).debt() < 0.7, "jobs write nothing more");
-        assert!((promised(30).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
-        assert!(promised(20).has_room(10) && !promised(20).has_room(11));
+        assert!((promised(28).debt() - 1.0).abs() < f64::EPSILON, "they will fill the bound");
+        assert!(promised(20).has_room(8) && !promised(20).has_room(9));
         let stocked = |stock| Space { removing: stock, stock, ..space(420, 50) };
         assert!(stocked(20).debt() < stocked(0).debt(), "what is made of it takes no more");
-        assert!(Space { promised: 20, ..stocked(20) }.has_room(10) && !stocked(0).has_room(11));
+        assert!(Space { promised: 20, ..stocked(20) }.has_room(8) && !stocked(0).has_room(9));
         assert_eq!([stocked(20).stock_max(), stocked(0).stock_max()], [20, 0], "but it is there");
         assert_eq!(space(100, 0).stock_max(), 80, "more would lie idle");
-        assert!(Space { leaving: 20, ..promised(20) }.has_room(30), "readers keep what they hold");
+        assert!(Space { leaving: 20, ..promised(20) }.has_room(28), "readers keep what they hold");
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(
-            (Space { removing: 170, ..space(430, 0) }.debt() - 1.0).abs() < f64::EPSILON,
+            (Space { removing: 170, ..space(428, 0) }.debt() - 1.0).abs() < f64::EPSILON,
             "it is there yet"
         );
         assert!(!Space { removing: 170, ..space(450, 0) }.is_over_goal(Demand::Busy), "and collected");
         let held = |leaving| Space { leaving, ..space(400, 0) };
         let refuses = |space: Space, refusal| space.calls_for(refusal);
         assert!(!refuses(held(420), Refusal::Readers) && refuses(held(421), Refusal::Readers));
-        assert!(!refuses(space(429, 0), Refusal::Garbage) && refuses(space(430, 0), Refusal::Garbage));
-        assert!(!refuses(Space { leaving: 1, ..space(430, 0) }, Refusal::Garbage), "a reader holds it");
+        assert!(!refuses(space(427, 0), Refusal::Garbage) && refuses(space(428, 0), Refusal::Garbage));
+        assert!(!refuses(Space { leaving: 1, ..space(428, 0) }, Refusal::Garbage), "a reader holds it");
         assert!((space(150, 0).amplification() - 1.5).abs() < f64::EPSILON);
         assert!((Space::default().amplification() - 1.0).abs() < f64::EPSILON);
     }
