@@ -5,8 +5,7 @@
 //! to catch up with) to 1 (as far behind as may be); [`rate_for_debt`] is a pure function of it and has no step.
 //!
 //! A small write is to wait for a microsecond or two, and no thread can sleep for less than some fifty. So writers owe what they should wait
-//! for, until it is worth a sleep: of a thousand of them one waits longer then, and not ten, and those who
-//! work meanwhile are interrupted less often. (RocksDB's writers, too, sleep for a millisecond or not at all.)
+//! for, until it is worth a sleep: fewer of them wait then, for longer, and those who work meanwhile are interrupted less often.
 
 use std::time::Duration;
 

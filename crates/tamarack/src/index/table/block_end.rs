@@ -5,8 +5,8 @@
 //! ([`BlockBuilder::finish`](super::block_builder::BlockBuilder::finish)), which the lookups have a use for, too. Where more is left, as between
 //! large values, nothing is wasted: the block ends a little behind the page, and the next one begins there and may end with it.
 
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 4 << 10;
+use crate::env::PAGE_BYTES;
+
 /// At most so many bytes of a page are left to the hash index.
 const LEFT_MAX: u64 = PAGE_BYTES / 8;
 
