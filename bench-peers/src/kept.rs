@@ -115,7 +115,7 @@ fn write_and_kill(store: Peer, path: &Path, arguments: &str) {
 
 /// How many of the keys that were written are still there.
 fn kept(store: Peer, path: &Path, work: &Work) -> Result<u64, String> {
-    if store != Peer::Bare {
+    if store.is_store() {
         return with(store, path, work, Count(path, work));
     }
     // Nobody knows any more which value is whose: what can be there is as many bytes as all values have.

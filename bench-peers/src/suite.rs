@@ -78,37 +78,37 @@ const TRIALS: [Entry; 26] = [
     ),
     (
         "little-memory",
-        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,bare,device",
         "fillrandom readrandom --num 1000000 --ops 200000 --value-size 1024 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-256-b",
-        "tamarack,rocksdb,blobdb,bare",
+        "tamarack,rocksdb,blobdb,bare,device",
         "fillrandom readrandom --num 4194304 --ops 60000 --value-size 256 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-4-kib",
-        "tamarack,rocksdb,blobdb,bare",
+        "tamarack,rocksdb,blobdb,bare,device",
         "fillrandom readrandom --num 262144 --ops 60000 --value-size 4096 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-16-kib",
-        "tamarack,rocksdb,blobdb,bare",
+        "tamarack,rocksdb,blobdb,bare,device",
         "fillrandom readrandom --num 65536 --ops 60000 --value-size 16384 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-64-kib",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare,device",
         "fillrandom readrandom --num 16384 --ops 16384 --value-size 65536 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-1-thread",
-        "tamarack,rocksdb,blobdb,bare",
+        "tamarack,rocksdb,blobdb,bare,device",
         "fillrandom readrandom --num 1000000 --ops 100000 --value-size 1024 --memory-max 256 --cold",
     ),
     (
         "many-keys-at-once",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare,device",
         "fillrandom multireadrandom --cold --num 2000000 --ops 200000 --value-size 1024",
     ),
     (

@@ -46,6 +46,8 @@ pub enum Peer {
     BadgerVlog,
     /// No store: one file of values and a call for each, which is what a store of values in a log is bounded by
     Bare,
+    /// The same, but that each value is read from the device: what it gives for reads of that size at random
+    Device,
 }
 
 /// Values of so many bytes and more stand apart from the index, where a peer can do that.
@@ -82,7 +84,7 @@ pub trait Task {
 impl Peer {
     /// Whether it is a store, and not what stores are held against.
     pub fn is_store(self) -> bool {
-        self != Self::Bare
+        !matches!(self, Self::Bare | Self::Device)
     }
 
     /// Its name on the command line and in reports.
@@ -98,6 +100,7 @@ impl Peer {
             Self::Badger => "badger",
             Self::BadgerVlog => "badger-vlog",
             Self::Bare => "bare",
+            Self::Device => "device",
         }
     }
 
@@ -113,7 +116,7 @@ impl Peer {
             Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
             Self::Lmdb => env!("LMDB_VERSION"),
             Self::Badger | Self::BadgerVlog => env!("BADGER_VERSION"),
-            Self::Bare => "none",
+            Self::Bare | Self::Device => "none",
         };
         built.to_owned()
     }
@@ -129,12 +132,13 @@ impl Peer {
             Self::Badger => "no compression, collected",
             Self::BadgerVlog => "no compression, value log from 128 B, collected",
             Self::Bare => "no store: one file of values",
+            Self::Device => "no store: one file of values, each read from the device",
         }
     }
 
     /// Whether it can read past the kernel's cache of files.
     fn reads_directly(self) -> bool {
-        matches!(self, Self::Tamarack | Self::Rocksdb | Self::Blobdb | Self::Bare)
+        matches!(self, Self::Tamarack | Self::Rocksdb | Self::Blobdb) || !self.is_store()
     }
 
     /// Opens the store in `path`, as `workloads` are measured on it, and does `task` with it. It need not be there before.
@@ -190,6 +194,10 @@ impl Peer {
             #[cfg(not(has_badger))]
             Self::Badger | Self::BadgerVlog => Err(format!("{NOT_BUILT}: {}", env!("BADGER_MISSING"))),
             Self::Bare => task.run(bare::open(path, plan, workloads, setting)?),
+            Self::Device => {
+                let setting = Setting { direct: true, ..setting };
+                task.run(bare::open(path, plan, workloads, setting)?)
+            }
         }
     }
 }

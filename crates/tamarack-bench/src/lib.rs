@@ -25,6 +25,7 @@ mod load;
 mod machine;
 mod mappings;
 mod memory;
+mod pace;
 mod page;
 mod peak;
 mod plan;

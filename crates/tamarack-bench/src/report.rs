@@ -72,6 +72,9 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_sizes: Option<String>,
     pub threads: u64,
+    /// Operations a second at which they were due, if they did not follow each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
     pub batch_size: u32,
     #[serde(default)]
     pub keys_per_read: u32,

@@ -277,7 +277,7 @@ impl<'a, S: Store> Bed<'a, S> {
         advance: Advance<'b>,
     ) -> Worker<'b, S> {
         let seed = mix(self.plan.seed ^ u64::from(self.workloads_run) << 32 ^ thread);
-        Worker::new(self, workload, self.workloads_run, part, Random::new(seed), advance)
+        Worker::new(self, workload, self.workloads_run, thread, part, Random::new(seed), advance)
     }
 
     /// Reports how the store was opened, which began `before`, and took `open` and at most `peak`, once every entry has been found equal to
@@ -371,6 +371,7 @@ impl<'a, S: Store> Bed<'a, S> {
             value_size: value_size.mean().round() as usize,
             value_sizes: value_size.fixed().is_none().then(|| value_size.to_string()),
             threads: plan.threads,
+            rate: plan.rate,
             batch_size: plan.batch_size,
             keys_per_read: plan.keys_per_read,
             entries_per_seek: plan.entries_per_seek,

@@ -10,7 +10,8 @@ use hdrhistogram::Histogram;
 use crate::failure::{Failure, Result};
 use crate::keys::{self, Random};
 use crate::latency;
-use crate::plan::Distribution;
+use crate::pace::{self, Pace};
+use crate::plan::{Distribution, Plan};
 use crate::report::Collected;
 use crate::run::{Advance, Bed};
 use crate::store::{Change, Cursor, Store};
@@ -79,13 +80,16 @@ pub struct Worker<'a, S> {
     value_size: ValueSize,
     writes_per_sync: Option<u64>,
     writes: u64,
+    thread: u64,
     /// Numbers of the operations that are this thread's.
     part: Range<u64>,
     random: Random,
     advance: Advance<'a>,
     tally: Tally,
     counter: Counter,
-    /// When the last operation ended.
+    /// When its operations are due, if they do not follow each other.
+    pace: Option<Pace>,
+    /// When the operation began, or was due, that is being made; or the last one ended.
     last: Instant,
     /// When no other begins.
     end: Option<Instant>,
@@ -103,6 +107,7 @@ impl<'a, S: Store> Worker<'a, S> {
         bed: &'a Bed<'a, S>,
         workload: Workload,
         generation: u8,
+        thread: u64,
         part: Range<u64>,
         random: Random,
         advance: Advance<'a>,
@@ -115,11 +120,13 @@ impl<'a, S: Store> Worker<'a, S> {
             value_size: workload.value_size(bed.plan),
             writes_per_sync: workload.writes_per_sync(bed.plan),
             writes: 0,
+            thread,
             part,
             random,
             advance,
             tally: Tally::new(),
             counter: Counter::new(now),
+            pace: None,
             last: now,
             end: None,
             reported: now,
@@ -133,6 +140,8 @@ impl<'a, S: Store> Worker<'a, S> {
     pub fn run(mut self, range: Range<u64>) -> Result<Tally, S::Error> {
         self.last = Instant::now();
         self.counter = Counter::new(self.last);
+        let Plan { rate, threads, .. } = *self.bed.plan;
+        self.pace = rate.map(|rate| Pace::new(self.last, rate, self.thread, threads));
         self.end =
             self.workload.seconds(self.bed.plan).map(|seconds| self.last + Duration::from_secs(seconds));
         match self.workload.action() {
@@ -162,7 +171,7 @@ impl<'a, S: Store> Worker<'a, S> {
         Ok(self.tally)
     }
 
-    /// Counts operations that ended now and began when the ones before them ended: one look at the clock each.
+    /// Counts operations that ended now and began when the ones before them ended, one look at the clock each; or when they were due.
     fn timed(&mut self, ops: u64) {
         let now = Instant::now();
         self.tally.latency.saturating_record((now - self.last).as_nanos() as u64);
@@ -176,12 +185,19 @@ impl<'a, S: Store> Worker<'a, S> {
         }
     }
 
-    /// The number of the next operation, unless all are done or the time is up.
+    /// The number of the next operation, once it is due, unless all are done or the time is up.
     fn next_operation(&mut self) -> Option<u64> {
-        if self.end.is_some_and(|end| self.last >= end) {
+        let due = self.pace.as_mut().map(Pace::advance);
+        let begin = due.map_or(self.last, |due| due.max(self.last));
+        if self.end.is_some_and(|end| begin >= end) {
             return None;
         }
-        self.part.next()
+        let operation = self.part.next()?;
+        if let Some(due) = due {
+            pace::wait_until(due);
+            self.last = due;
+        }
+        Some(operation)
     }
 
     /// Whether no other operation follows, as far as that can be known.

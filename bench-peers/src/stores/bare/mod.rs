@@ -13,6 +13,10 @@
 //! Each write that is to be synced is synced by a call of its own; the kernel does together what several threads ask for. The file
 //! grows by its writes, and nothing is reserved or filled ahead of them: a sync has the file system note its length.
 //!
+//! Gets are through the kernel's cache, which has what of the data fits, as that of a store does. The same past the cache is called
+//! `device`: each value is read from the device, by a read of the sectors in which it lies, as many at a time as threads ask for or
+//! `multireadrandom` asks for at once. Reads of values at random are all that it is for.
+//!
 //! A walk reads the file from end to end, whatever was overwritten since, in the order in which values were written and under
 //! a key that says nothing; where the keys are those of a part of the plan, it reads as large a part of the file. It is read
 //! through the kernel's cache also where gets are read past it.

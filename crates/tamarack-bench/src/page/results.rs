@@ -49,6 +49,7 @@ pub struct Series<'a> {
 pub struct Setting<'a> {
     pub workload: &'a str,
     threads: u64,
+    rate: Option<u64>,
     key_size: u16,
     value_sizes: Option<&'a str>,
     batch_size: u32,
@@ -165,6 +166,7 @@ impl<'a> Setting<'a> {
         Self {
             workload: &report.workload,
             threads: report.threads,
+            rate: report.rate,
             key_size: report.key_size,
             value_sizes: report.value_sizes.as_deref(),
             batch_size: report.batch_size,
@@ -197,6 +199,9 @@ impl<'a> Setting<'a> {
             add(true, format!("{percent} % dead"));
         }
         add(self.threads > 1, format!("{} threads", self.threads));
+        if let Some(rate) = self.rate {
+            add(true, format!("{rate} due each second"));
+        }
         add(self.batch_size > 1, format!("batches of {}", self.batch_size));
         let per = if self.workload == "seekrandom" { "entries" } else { "keys" };
         let reads = self.reads.unwrap_or(1);

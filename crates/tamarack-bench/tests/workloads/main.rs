@@ -11,6 +11,7 @@ mod value_sizes;
 mod ycsb;
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use tamarack_bench::{Bed, Failure, Limits, Plan, Report, Workload};
@@ -52,6 +53,26 @@ fn bytes_that_were_read_are_told_from_those_that_were_written() {
     let written = |index: usize| reports[index].user_bytes - reports[index].user_bytes_read;
     assert_eq!((written(0), written(1), written(5)), (10_000, 0, 10_000));
     assert!((3_000..7_000).contains(&written(6)), "half of F's operations write: {}", written(6));
+}
+
+#[test]
+fn what_is_due_while_the_store_stalls_counts_from_then() {
+    let stall = Duration::from_millis(50);
+    let (store, reports) =
+        run(Memory::that_stalls(100, stall), "fillrandom readseq --num 400 --rate 2000 --threads 2");
+    assert_eq!(store.puts(), 400);
+    assert_eq!(
+        reports.iter().map(|report| (report.ops, report.rate)).collect::<Vec<_>>(),
+        [(400, Some(2000)); 2]
+    );
+    assert!(
+        reports.iter().all(|report| report.seconds > 399.0 / 2000.0 - 1e-3),
+        "nothing is done before it is due"
+    );
+    let latency = reports[0].latency_us;
+    assert!(latency.max >= 50_000.0, "{latency:?}");
+    // One of two threads waits for 50 ms, in which 50 of its operations are due: half of these wait for half as long.
+    assert!(latency.p99 >= 25_000.0 && latency.p90 >= 5_000.0, "{latency:?}");
 }
 
 #[test]

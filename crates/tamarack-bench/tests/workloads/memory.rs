@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
+use std::time::Duration;
 
 use tamarack_bench::{Change, Collected, Collector, Cursor, KeyRange, Store, Written};
 
@@ -20,6 +21,8 @@ pub struct Memory {
     /// How often each key was read by itself.
     gets: Mutex<BTreeMap<Vec<u8>, u64>>,
     walks: AtomicU64,
+    /// At which put it takes so long.
+    stall: Option<(u64, Duration)>,
     /// Whether it collects when it is asked to.
     collects: bool,
     /// What it held when it was compacted, if it was.
@@ -36,6 +39,11 @@ impl Memory {
     /// One that collects garbage when it is asked to.
     pub fn that_collects() -> Self {
         Self { collects: true, ..Self::default() }
+    }
+
+    /// One of whose puts, the one with this number, takes so long.
+    pub fn that_stalls(put: u64, time: Duration) -> Self {
+        Self { stall: Some((put, time)), ..Self::default() }
     }
 
     /// What it held when it was compacted, if it was.
@@ -108,7 +116,10 @@ impl Store for Memory {
 
     fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), Infallible> {
         self.note_sync(sync);
-        self.puts.fetch_add(1, Ordering::Relaxed);
+        let put = self.puts.fetch_add(1, Ordering::Relaxed);
+        if let Some((_, time)) = self.stall.filter(|(stalled, _)| *stalled == put) {
+            std::thread::sleep(time);
+        }
         self.inserting(key);
         self.change(|entries| drop(entries.insert(key.to_vec(), value.to_vec())))
     }
