@@ -44,11 +44,14 @@ const SEGMENTS_MAX: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Headroom {
     jobs: Mutex<Vec<Arc<Filling>>>,
+    /// What a compaction would write that has not begun.
+    wanted: AtomicU64,
 }
 
 /// What a job fills.
 #[derive(Debug)]
 struct Filling {
+    claim: Claim,
     promised: u64,
     written: Arc<AtomicU64>,
     /// Bytes of a file that was there to be written to.
@@ -92,23 +95,36 @@ pub struct Filled {
     pub promised: u64,
     /// What the files take that they write, which no version mentions before they have ended.
     pub written: u64,
+    /// What compactions write in all, those parts of it included.
+    pub compacting: u64,
+    /// What one would write that has not begun.
+    pub wanted: u64,
 }
 
 impl Headroom {
     /// What running jobs fill.
     pub fn filled(&self) -> Filled {
-        self.jobs.lock().iter().fold(Filled::default(), |sum, job| {
+        let none = Filled { wanted: self.wanted.load(Ordering::Relaxed), ..Filled::default() };
+        self.jobs.lock().iter().fold(none, |sum, job| {
             let written = job.written.load(Ordering::Relaxed).max(job.blank.load(Ordering::Relaxed));
+            let compacts = job.claim == Claim::Compaction;
             Filled {
                 promised: sum.promised + job.promised.saturating_sub(written),
                 written: sum.written + written,
+                compacting: sum.compacting + if compacts { job.promised.max(written) } else { 0 },
+                ..sum
             }
         })
     }
 
-    fn promise(&self, bytes: u64) -> Promise<'_> {
+    /// From now on a compaction wants room for so many bytes before it begins; 0 if none does.
+    pub fn want(&self, bytes: u64) {
+        self.wanted.store(bytes, Ordering::Relaxed);
+    }
+
+    fn promise(&self, bytes: u64, claim: Claim) -> Promise<'_> {
         let filling =
-            Arc::new(Filling { promised: bytes, written: Arc::default(), blank: AtomicU64::new(0) });
+            Arc::new(Filling { claim, promised: bytes, written: Arc::default(), blank: AtomicU64::new(0) });
         self.jobs.lock().push(Arc::clone(&filling));
         Promise { headroom: self, filling }
     }
@@ -186,7 +202,7 @@ impl Cube {
                 let what = format!("{job} in {}", self.directory.display());
                 Err(no_room(&what, bytes, claim, &room))
             }
-            _ => Ok(self.headroom.promise(bytes)),
+            _ => Ok(self.headroom.promise(bytes, claim)),
         }
     }
 
@@ -265,15 +281,31 @@ mod tests {
     #[test]
     fn what_a_job_has_written_is_promised_no_more() {
         let headroom = Headroom::default();
-        let (first, second) = (headroom.promise(100), headroom.promise(10));
+        let (first, second) =
+            (headroom.promise(100, Claim::Collection), headroom.promise(10, Claim::Collection));
         first.written().fetch_add(30, Ordering::Relaxed);
-        assert_eq!(headroom.filled(), Filled { promised: 80, written: 30 });
+        let filled = |promised, written| Filled { promised, written, ..Filled::default() };
+        assert_eq!(headroom.filled(), filled(80, 30));
         second.written().fetch_add(15, Ordering::Relaxed);
-        assert_eq!(headroom.filled(), Filled { promised: 70, written: 45 }, "it was an estimate");
+        assert_eq!(headroom.filled(), filled(70, 45), "it was an estimate");
         drop(second);
-        assert_eq!(headroom.filled(), Filled { promised: 70, written: 30 });
+        assert_eq!(headroom.filled(), filled(70, 30));
         drop(first);
         assert_eq!(headroom.filled(), Filled::default());
+    }
+
+    #[test]
+    fn what_compactions_write_is_known_before_they_begin_and_until_they_end() {
+        let headroom = Headroom::default();
+        headroom.want(60);
+        let _other = headroom.promise(7, Claim::Collection);
+        assert_eq!(headroom.filled(), Filled { promised: 7, wanted: 60, ..Filled::default() });
+        let compaction = headroom.promise(60, Claim::Compaction);
+        headroom.want(0);
+        compaction.written().fetch_add(20, Ordering::Relaxed);
+        assert_eq!(headroom.filled(), Filled { promised: 47, written: 20, compacting: 60, wanted: 0 });
+        compaction.written().fetch_add(50, Ordering::Relaxed);
+        assert_eq!(headroom.filled().compacting, 70, "it was an estimate");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Mutex};
 
 use super::compact::{
-    CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, InProgress, ManualCompaction,
-    ManualStep, RunAll, Signals, Ticket, pick, pick_replacing,
+    CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, Due, InProgress, ManualCompaction,
+    ManualStep, RunAll, Signals, Ticket, coming_bytes, pick, pick_replacing,
 };
 use super::flush::flush;
 use super::memtable::Memtable;
@@ -71,11 +71,16 @@ impl Index {
         Ok(tables.into_iter().map(|table| (0, table)).collect())
     }
 
-    /// Picks the most urgent compaction whose level is due at `due_permille` thousandths of its target, and
-    /// registers it as running. Lower thresholds find hidden garbage sooner.
-    pub fn pick(&self, due_permille: u64) -> Option<Compaction> {
-        let options = CompactionOptions { due_permille, ..self.options.compaction.clone() };
+    /// Picks the most urgent compaction whose level is due, and registers it as running.
+    pub fn pick(&self, due: Due) -> Option<Compaction> {
+        let options = CompactionOptions { due, ..self.options.compaction.clone() };
         self.register(|version, in_progress| pick(version, in_progress, &options))
+    }
+
+    /// Bytes that the next compaction of level 0 will write, as far as it is near: none before it is half due, all of them once it is due.
+    pub fn coming_bytes(&self) -> u64 {
+        let in_progress = self.in_progress.lock();
+        coming_bytes(&self.version(), &in_progress, &self.options.compaction)
     }
 
     /// Begins to compact the user keys from `start` to `end`; `None` is open.

@@ -38,7 +38,7 @@ pub mod testing;
 mod tests;
 
 pub use collect::{Collection, Reference};
-pub use compact::Signals;
+pub use compact::{Due, Signals};
 pub use contradictions::contradictions;
 pub use hidden::{Estimate, HiddenBytes};
 pub use hidden_among::Pointing;

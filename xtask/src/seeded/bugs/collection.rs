@@ -210,6 +210,39 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "overwrites_settle_below_the_bound"),
     },
     Bug {
+        name: "writers-stop-for-what-has-not-begun",
+        what: "Room that a compaction waits for slows writers down as if it were taken.",
+        edits: &[Edit {
+            file: "cube/space.rs",
+            find: ".min(DEBT_OF_WANTED)",
+            put: ".min(if BUG { 1.0 } else { DEBT_OF_WANTED })",
+        }],
+        caught_by: ("lib", "cube::space::tests::room_for_a_compaction_is_made_before_it_begins"),
+    },
+    Bug {
+        name: "running-compactions-take-no-room",
+        what: "Collections make room for a compaction until it begins, and let garbage have it then.",
+        edits: &[Edit {
+            file: "cube/headroom.rs",
+            find: "let compacts = job.claim == Claim::Compaction;",
+            put: "let compacts = job.claim == Claim::Compaction && !BUG;",
+        }],
+        caught_by: (
+            "lib",
+            "cube::headroom::tests::what_compactions_write_is_known_before_they_begin_and_until_they_end",
+        ),
+    },
+    Bug {
+        name: "compactions-wait-for-ever",
+        what: "A compaction waits for room for as long as collections do not make enough.",
+        edits: &[Edit {
+            file: "cube/maintain/compact.rs",
+            find: "jobs_ended < JOBS_WAITED_FOR_MAX",
+            put: "(jobs_ended < JOBS_WAITED_FOR_MAX || BUG)",
+        }],
+        caught_by: ("lib", "cube::maintain::compact::tests::compactions_wait_for_room_but_not_for_ever"),
+    },
+    Bug {
         name: "writers-sleep-for-little",
         what: "Writers sleep for every microsecond that they should wait, and for fifty more.",
         edits: &[Edit {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::Cube;
 use super::super::headroom::{Claim, Promise};
-use super::super::space::Content;
+use super::super::inventory::Content;
 use super::batch::{Batch, Survivor};
 use super::pace::PACE_BYTES;
 use super::progress::Progress;

@@ -1,13 +1,77 @@
-//! Running compactions.
+//! Running compactions, once there is room for what they write.
+//!
+//! A compaction has its inputs and its outputs on disk for a while. Where garbage already takes what it may, one that began as soon as its
+//! level is due would have writers wait until it is over. So room is made beforehand. From when the next compaction of level 0 is half due,
+//! more and more of what it will write is *wanted*: collections make room for it, and writers are slowed down gently at most. One that is due
+//! waits until there is room, as long as somebody makes some; and where garbage is about to take room that is there now, as
+//! after a load, level 0 does not wait until it is due.
 
 use super::super::Cube;
 use super::super::headroom::Claim;
+use super::super::space::{Demand, Space};
+use super::State;
 use crate::base::error::{Error, Result};
 use crate::base::segment::Relocate;
-use crate::base::sync::{Arc, AtomicU64, Ordering};
-use crate::index::{Compaction, ManualTurn, Signals};
+use crate::base::sync::{Arc, AtomicU64, MutexGuard, Ordering};
+use crate::env::pool::Priority;
+use crate::index::{Compaction, Due, ManualTurn, Signals};
+
+/// A compaction waits for room while at most so many jobs end, of whatever kind ...
+const JOBS_WAITED_FOR_MAX: u64 = 32;
+/// ... and as long as nothing else is so far behind.
+const DEBT_WHILE_WAITING_MAX: f64 = 0.7;
+
+/// Whether a compaction may wait for room, during whose wait so many jobs have ended.
+fn may_wait(demand: Demand, debt: f64, jobs_ended: u64) -> bool {
+    demand == Demand::Busy && debt < DEBT_WHILE_WAITING_MAX && jobs_ended < JOBS_WAITED_FOR_MAX
+}
 
 impl Cube {
+    /// Starts the compactions that are due and for which there is room, and says for how much more it is wanted. Returns whether one waits.
+    pub(super) fn start_compactions(
+        &self,
+        this: &Arc<Self>,
+        state: &mut MutexGuard<'_, State>,
+        space: &Space,
+        demand: Demand,
+    ) -> bool {
+        let since = state.waits_since.unwrap_or(state.ended);
+        let may_wait = may_wait(demand, self.debt(), state.ended - since);
+        let due = if may_wait && space.is_filling() { Due::COMING } else { Due::USUAL };
+        let waiting =
+            self.start_due(this, state, due, |bytes| !may_wait || space.has_room_for_compaction(bytes));
+        state.waits_since = waiting.map(|_| since);
+        let coming = if demand == Demand::Busy { self.index.coming_bytes() } else { 0 };
+        self.headroom.want(coming.max(waiting.unwrap_or(0)));
+        waiting.is_some()
+    }
+
+    /// Starts as many compactions of levels that are `due` as there are threads for, and as `fits` says there is room for, given the bytes
+    /// that one may write. Returns those of the first that does not fit.
+    pub(super) fn start_due(
+        &self,
+        this: &Arc<Self>,
+        state: &mut MutexGuard<'_, State>,
+        due: Due,
+        fits: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
+        if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
+            return None;
+        }
+        while state.compacting < self.options.background_threads {
+            let lease = self.leases.take(&self.reader);
+            let compaction = self.index.pick(due)?;
+            let bytes = compaction.output_bytes_max();
+            if !fits(bytes) {
+                return Some(bytes);
+            }
+            state.compacting += 1;
+            let end = |state: &mut State| state.compacting -= 1;
+            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease, None));
+        }
+        None
+    }
+
     /// Runs one compaction, and counts what it has written with `counter` as well, if there is one; the lease in `relocate`
     /// was taken before it was picked. If it fails, pointers are not replaced any more.
     pub(super) fn compaction_job(
@@ -101,5 +165,18 @@ impl Cube {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compactions_wait_for_room_but_not_for_ever() {
+        assert!(may_wait(Demand::Busy, 0.6, 0) && may_wait(Demand::Busy, 0.6, JOBS_WAITED_FOR_MAX - 1));
+        assert!(!may_wait(Demand::Busy, 0.6, JOBS_WAITED_FOR_MAX), "nobody makes enough");
+        assert!(!may_wait(Demand::Busy, 0.7, 0), "level 0 is full");
+        assert!(!may_wait(Demand::Idle, 0.0, 0), "nobody writes who would wait");
     }
 }

@@ -41,6 +41,7 @@ use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::env::panic_message;
 use crate::env::pool::Priority;
+use crate::index::Due;
 use crate::vlog::segment::{Segment, SegmentFile};
 
 /// A full segment that waits to be sealed.
@@ -87,6 +88,8 @@ struct State {
     requested: usize,
     /// How many jobs have ended.
     ended: u64,
+    /// How many had when the compaction began to wait that waits for room.
+    waits_since: Option<u64>,
     /// Whether nothing has been written lately, or somebody waits for all to settle.
     idle: bool,
     /// How often somebody has asked for no collections in the background.
@@ -189,19 +192,24 @@ impl Cube {
         if self.maintenance.cancelled.load(Ordering::Relaxed) {
             return;
         }
-        self.start_compaction(&this, state, LEVEL_DUE_PERMILLE);
+        let demand = if state.idle { Demand::Idle } else { Demand::Busy };
+        let waits = self.start_compactions(&this, state, space, demand);
+        let space = &self.taken_now(*space);
         self.start_replacing(&this, state);
         if state.idle {
             self.index.files().release_stock();
         }
         self.index.files().limit_stock(space.stock_max());
-        let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let collected = self.start_collections(&this, state, space, demand);
+        if waits && !collected {
+            // Nobody makes room for it.
+            self.start_due(&this, state, Due::USUAL, |_| true);
+        }
         // Values that are being sorted take more than they will.
         let passing = state.sorting && demand == Demand::Idle;
         if space.is_over_goal(demand) && !collected && !passing && state.compacting == 0 {
             // What is dead is hidden: merging levels before they are due shows where.
-            self.start_compaction(&this, state, LEVEL_DUE_EARLY_PERMILLE);
+            self.start_due(&this, state, Due::EAGER, |_| true);
         }
         self.order.limit_memtable_log(self.memtable_log_max(space));
         self.slow_writers(state, space);
@@ -227,20 +235,6 @@ impl Cube {
         let bounded = self.options.gc != GcPolicy::Off && state.gc_pauses == 0;
         let garbage = if bounded { space.debt() } else { 0.0 };
         self.throttle.set_debt(self.debt().max(garbage).min(1.0));
-    }
-
-    /// Starts as many compactions of levels that are due at `due_permille` as there are threads for.
-    fn start_compaction(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>, due_permille: u64) {
-        if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
-            return;
-        }
-        while state.compacting < self.options.background_threads {
-            let lease = self.leases.take(&self.reader);
-            let Some(compaction) = self.index.pick(due_permille) else { break };
-            state.compacting += 1;
-            let end = |state: &mut State| state.compacting -= 1;
-            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease, None));
-        }
     }
 
     /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
@@ -499,9 +493,5 @@ fn is_full(error: &Error) -> bool {
     error.kind() == ErrorKind::NoSpace
 }
 
-/// The share of its target, in thousandths, at which a level is compacted.
-const LEVEL_DUE_PERMILLE: u64 = 1000;
-/// The same when space is wanted and no segment is known to be worth collecting.
-const LEVEL_DUE_EARLY_PERMILLE: u64 = 250;
 /// Tables in level 0 at which writers are slowed down most.
 const LEVEL0_TABLES_MAX: usize = 40;

@@ -27,7 +27,7 @@ mod tests;
 pub use decide::{Decider, Decision, stripe};
 pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
-pub use picker::pick;
+pub use picker::{coming_bytes, pick};
 pub use plan::CompactionPlan;
 pub use replace::pick_replacing;
 pub use run::{CompactionJob, CompactionStats, RunAll, Signals};
@@ -64,9 +64,26 @@ pub struct CompactionOptions {
     pub table_bytes_max: u64,
     /// Bytes of memory that relocation tables may take, all together. Beyond that tables are rewritten so that they go.
     pub relocation_bytes_max: u64,
-    /// A level is due when its score, in thousandths of its target, reaches this. 1000 in steady state; less makes
-    /// compaction eager, which finds garbage in the value log sooner.
-    pub due_permille: u64,
+    /// When levels are due.
+    pub due: Due,
+}
+
+/// How full levels are when they are due, in thousandths of their targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// Level 0.
+    pub level0: u64,
+    /// Each of the others.
+    pub deeper: u64,
+}
+
+impl Due {
+    /// In steady state.
+    pub const USUAL: Self = Self { level0: 1000, deeper: 1000 };
+    /// Level 0 as soon as its compaction is [coming](coming_bytes).
+    pub const COMING: Self = Self { level0: 500, ..Self::USUAL };
+    /// Eager compactions find garbage in the value log sooner.
+    pub const EAGER: Self = Self { level0: 250, deeper: 250 };
 }
 
 impl Default for CompactionOptions {
@@ -76,7 +93,7 @@ impl Default for CompactionOptions {
             base_weight: 64 << 20,
             table_bytes_max: 16 << 20,
             relocation_bytes_max: 64 << 20,
-            due_permille: 1000,
+            due: Due::USUAL,
         }
     }
 }

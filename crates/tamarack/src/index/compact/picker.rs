@@ -12,7 +12,7 @@ use super::super::version::{TableMeta, Version, overlapping};
 use super::dissolve::{self, pick_dissolving};
 use super::in_progress::InProgress;
 use super::plan::{CompactionPlan, KeyRange};
-use super::{CompactionOptions, DELETED_WEIGHT_DIVISOR, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
+use super::{CompactionOptions, DELETED_WEIGHT_DIVISOR, Due, LEVEL_RATIO, VALUE_WEIGHT_DIVISOR};
 
 /// Level 0 waits at most until it has this many times the tables that make it due.
 const LEVEL0_PATIENCE: u64 = 6;
@@ -26,7 +26,7 @@ pub fn pick(
     let weights = Weights::of(version);
     let mut due: Vec<(u64, Need)> = (0..LEVELS - 1)
         .map(|level| (score(version, level, &weights, in_progress, options), Need::Level(level)))
-        .filter(|&(score, _)| score > 0 && score >= options.due_permille)
+        .filter(|&(score, need)| score > 0 && score >= need.due(options))
         .collect();
     let relocations = dissolve::score(version, options);
     due.extend((relocations > 0).then_some((relocations, Need::Relocations)));
@@ -38,6 +38,16 @@ pub fn pick(
     })
 }
 
+/// Bytes that the next compaction of level 0 will write, as far as it is near: none before it is [coming](Due::COMING), all of them once it
+/// is due.
+pub fn coming_bytes(version: &Version, in_progress: &InProgress, options: &CompactionOptions) -> u64 {
+    let (from, due) = (Due::COMING.level0, Due::USUAL.level0);
+    let staying: Vec<_> = version.level(0).iter().filter(|table| !in_progress.takes(table.id)).collect();
+    let near = level0_score(version, &staying, options).clamp(from, due) - from;
+    let inputs = staying.into_iter().chain(version.level(1).iter());
+    inputs.map(|table| table.file_bytes).sum::<u64>() * near / (due - from)
+}
+
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Need {
@@ -45,6 +55,13 @@ enum Need {
     Level(usize),
     /// Relocation tables take too much memory.
     Relocations,
+}
+
+impl Need {
+    /// The score at which it is due.
+    fn due(self, options: &CompactionOptions) -> u64 {
+        if self == Self::Level(0) { options.due.level0 } else { options.due.deeper }
+    }
 }
 
 /// How full `level` is, in thousandths of its target. Tables that a running compaction takes away do not count.

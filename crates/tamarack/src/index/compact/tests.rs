@@ -14,7 +14,7 @@ fn options() -> CompactionOptions {
         base_weight: 100,
         table_bytes_max: 10,
         relocation_bytes_max: 400,
-        due_permille: 1000,
+        due: Due::USUAL,
     }
 }
 
@@ -136,9 +136,31 @@ fn eager_compaction_starts_early() {
     let version = Arc::new(version("L1: 10[a-b] bytes=30\nL2: 20[a-b]"));
     let in_progress = InProgress::default();
     assert!(pick(&version, &in_progress, &options()).is_none());
-    let eager = CompactionOptions { due_permille: 250, ..options() };
+    let eager = CompactionOptions { due: Due::EAGER, ..options() };
     let plan = pick(&version, &in_progress, &eager).expect("30 % are above 25 %");
     assert_eq!(render(&plan), "merge L1 10[a-b] with L2 20[a-b]");
+}
+
+#[test]
+fn the_compaction_of_level_0_comes_by_and_by() {
+    let level1 = "L1: 10[a-m] bytes=15 11[n-z] bytes=5";
+    let of = |level0: &str| Arc::new(version(&format!("L0: {level0}\n{level1}")));
+    let tables = ["2[a-z] bytes=10 1[a-z] bytes=10", "3[a-z] bytes=10 2[a-z] bytes=10 1[a-z] bytes=10"];
+    let four = of("4[a-z] bytes=10 3[a-z] bytes=10 2[a-z] bytes=10 1[a-z] bytes=10");
+    let (mut in_progress, options) = (InProgress::default(), options());
+    let coming = |version| coming_bytes(version, &InProgress::default(), &options);
+    let [two, three] = tables.map(of);
+    assert_eq!([coming(&two), coming(&three), coming(&four)], [0, 25, 60], "from half of what makes it due");
+    let early = CompactionOptions { due: Due::COMING, ..options.clone() };
+    assert!(pick(&three, &in_progress, &options).is_none());
+    assert!(pick(&three, &in_progress, &early).is_some_and(|plan| plan.level == 0), "but it may begin");
+    let deeper = Arc::new(version("L1: 10[a-b] bytes=90\nL2: 20[a-b]"));
+    assert!(pick(&deeper, &in_progress, &early).is_none(), "it alone");
+
+    let plan = pick(&four, &in_progress, &options).expect("it is due");
+    assert_eq!(plan.output_bytes_max(), 60);
+    in_progress.start(&plan);
+    assert_eq!(coming_bytes(&four, &in_progress, &options), 0, "it runs");
 }
 
 /// Each relocation table takes about 133 bytes.
@@ -168,7 +190,8 @@ fn relocation_tables_wait_for_levels_far_beyond_their_targets() {
     let tables = |bytes| format!("L1: 10[a-b] bytes={bytes}\nL2: 20[a-b] refs=1:2:200 21[c-d]{MOVED}");
     assert_eq!(picks(&tables(151))[0], "merge L1 10[a-b] with L2 20[a-b]");
     assert_eq!(picks(&tables(100))[0], "merge L2 20[a-b] in place");
-    let eager = CompactionOptions { due_permille: 1, relocation_bytes_max: 10_000, ..options() };
+    let eager =
+        CompactionOptions { due: Due { level0: 1, deeper: 1 }, relocation_bytes_max: 10_000, ..options() };
     let version = Arc::new(version(&format!("L6: 60[a-b] refs=1:2:200{MOVED}")));
     assert!(pick(&version, &InProgress::default(), &eager).is_none(), "eagerness is about levels");
 }

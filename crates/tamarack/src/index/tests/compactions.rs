@@ -10,7 +10,7 @@ fn a_large_compaction_runs_in_parts() {
     options.compaction.base_weight = 1 << 30;
     let harness = Harness::with(options);
     fill(&harness, 400);
-    harness.run(harness.index.pick(1000).expect("L0 is due"), &[]).expect("nothing fails");
+    harness.run(harness.index.pick(Due::USUAL).expect("L0 is due"), &[]).expect("nothing fails");
     harness.flush(&[(b"000000", 2000, EntryKind::Pointer), (b"999999", 2001, EntryKind::Pointer)], &[]);
     let before = harness.index.version();
     let mut manual = harness.index.start_manual(None, None);
@@ -45,7 +45,7 @@ fn a_large_compaction_runs_in_parts() {
 fn tables_of_the_same_keys_are_compacted_in_parts_of_about_the_same_size() {
     let harness = Harness::new();
     fill(&harness, 400);
-    let compaction = harness.index.pick(1000).expect("L0 is due");
+    let compaction = harness.index.pick(Due::USUAL).expect("L0 is due");
     assert!(compaction.plan().lower.is_empty());
     let signals = Signals::default();
     let written = signals.written.clone();
@@ -163,7 +163,7 @@ fn a_moved_table_stays() {
         harness.flush(&[(format!("key{round}").as_bytes(), round + 1, EntryKind::Pointer)], &[]);
     }
     let before = harness.table_files();
-    while let Some(compaction) = harness.index.pick(1000) {
+    while let Some(compaction) = harness.index.pick(Due::USUAL) {
         harness.run(compaction, &[]).expect("nothing fails");
     }
     assert!(!harness.index.version().level(1).is_empty());

@@ -13,7 +13,7 @@ fn a_failed_compaction_leaves_nothing_behind() {
         loop {
             let harness = filled(150);
             let before = (harness.table_files(), harness.live_tables());
-            let compaction = harness.index.pick(1000).expect("L0 is due");
+            let compaction = harness.index.pick(Due::USUAL).expect("L0 is due");
             harness.fs.fail(operation, failures);
             let Err(error) = harness.run(compaction, &[]) else { break };
             assert_eq!(error.kind(), ErrorKind::Io, "{operation}: {error}");
@@ -25,7 +25,7 @@ fn a_failed_compaction_leaves_nothing_behind() {
                 continue;
             }
             assert_eq!(harness.table_files(), before.0, "{operation} {failures}");
-            let compaction = harness.index.pick(1000).expect("L0 is still due");
+            let compaction = harness.index.pick(Due::USUAL).expect("L0 is still due");
             harness.run(compaction, &[]).expect("a compaction may be tried again");
         }
         assert!(failures > 0, "{operation} is called");
@@ -36,7 +36,7 @@ fn a_failed_compaction_leaves_nothing_behind() {
 fn a_cancelled_compaction_leaves_nothing_behind() {
     let harness = filled(100);
     let before = (harness.table_files(), harness.live_tables());
-    let compaction = harness.index.pick(1000).expect("L0 is due");
+    let compaction = harness.index.pick(Due::USUAL).expect("L0 is due");
     let signals = Signals::default();
     signals.cancelled.store(true, Ordering::Relaxed);
     let error =
@@ -111,7 +111,7 @@ fn an_entry_whose_record_was_left_behind_goes_only_if_it_is_hidden() {
 fn a_failed_manifest_write_keeps_the_version_and_the_files() {
     let mut harness = filled(20);
     let before = harness.live_tables();
-    let compaction = harness.index.pick(1000).expect("L0 is due");
+    let compaction = harness.index.pick(Due::USUAL).expect("L0 is due");
     let done = harness.index.run(&compaction, &[], &Signals::default(), &unmoved(), 3, &run_all);
     let (edit, _) = done.expect("nothing fails yet");
     harness.fs.fail("sync", 0);

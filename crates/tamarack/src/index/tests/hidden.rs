@@ -88,7 +88,7 @@ proptest! {
                     harness.flush(&entries, &snapshots);
                 }
                 Step::Compact => {
-                    if let Some(compaction) = harness.index.pick(1000) {
+                    if let Some(compaction) = harness.index.pick(Due::USUAL) {
                         harness.run(compaction, &snapshots).expect("nothing fails");
                     }
                 }

@@ -125,7 +125,7 @@ fn play(steps: &[Step]) {
             Step::Release(at) if *at < snapshots.len() => drop(snapshots.remove(*at)),
             Step::Release(_) => {}
             Step::Compact => {
-                while let Some(compaction) = harness.index.pick(1000) {
+                while let Some(compaction) = harness.index.pick(Due::USUAL) {
                     harness.run(compaction, &snapshots).expect("nothing fails");
                 }
             }
