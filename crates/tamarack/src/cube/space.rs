@@ -116,9 +116,11 @@ impl Space {
             .max(share(ahead + self.wanted, COMMITTED_FROM_PARTS, self.filled()).min(DEBT_OF_WANTED))
     }
 
-    /// Whether a job may write so many bytes, as far as the bound goes.
+    /// Whether a job may write so many bytes beside others that free some: as far as the bound goes, and unless it would be what slows writers
+    /// down.
     pub fn has_room(&self, bytes: u64) -> bool {
-        self.committed() + bytes <= self.filled()
+        let with_it = Self { promised: self.promised + bytes, ..*self };
+        with_it.committed() <= self.filled() && (self.slows_writers() || !with_it.slows_writers())
     }
 
     /// Whether there is room for a compaction of so many bytes, and for what goes on meanwhile.
@@ -130,6 +132,10 @@ impl Space {
     pub fn is_filling(&self) -> bool {
         let (from, to) = FILLING_PARTS;
         (self.goal + self.parts(from)..self.goal + self.parts(to)).contains(&self.used())
+    }
+
+    fn slows_writers(&self) -> bool {
+        rate_for_debt(self.debt()).is_some()
     }
 
     /// Bytes of the files that are not needed any more that may be kept to become new ones: what is left of the bound, but no
@@ -169,9 +175,8 @@ impl Space {
 
     /// Whether a collection should begin.
     pub fn calls_for_collection(&self, demand: Demand) -> bool {
-        let are_writers_slowed = || rate_for_debt(self.debt()).is_some();
         self.is_over_goal(demand)
-            || self.used() > self.goal + self.parts(COLLECTED_FROM_PARTS_SLOWED) && are_writers_slowed()
+            || self.used() > self.goal + self.parts(COLLECTED_FROM_PARTS_SLOWED) && self.slows_writers()
     }
 
     /// Whether more is used than may be.
@@ -230,7 +235,12 @@ mod tests {
         assert!(Space { promised: 20, ..stocked(20) }.has_room(8) && !stocked(0).has_room(9));
         assert_eq!([stocked(20).stock_max(), stocked(0).stock_max()], [20, 0], "but it is there");
         assert_eq!(space(100, 0).stock_max(), 80, "more would lie idle");
-        assert!(Space { leaving: 20, ..promised(20) }.has_room(28), "readers keep what they hold");
+        let held = Space { leaving: 20, ..promised(20) };
+        assert!(held.has_room(19), "readers keep what they hold");
+        assert!(
+            !held.has_room(20) && promised(20).has_room(1),
+            "who would slow writers down waits until something else does"
+        );
         assert_eq!(Space { leaving: 170, ..space(450, 0) }.debt(), 0.0, "readers hold it");
         assert!(
             (Space { removing: 170, ..space(428, 0) }.debt() - 1.0).abs() < f64::EPSILON,
