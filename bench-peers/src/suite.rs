@@ -15,11 +15,16 @@ use crate::trial::{Conditions, Run, Trial};
 type Entry = (&'static str, &'static str, &'static str);
 
 /// All of them.
-const TRIALS: [Entry; 26] = [
+const TRIALS: [Entry; 27] = [
     (
         "overwrite",
         "tamarack,rocksdb,bare",
         "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024",
+    ),
+    (
+        "overwrite-at-a-rate",
+        "tamarack,rocksdb",
+        "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024 --rate 150000",
     ),
     (
         "in-memory",
