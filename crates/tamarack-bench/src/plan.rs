@@ -46,7 +46,7 @@ pub struct Plan {
     pub seconds: Option<u64>,
 
     /// Operations a second, of all threads together: each is due at its time, and its latency counts from then, also if it has to wait for
-    /// others [default: each thread begins one when the one before has ended]
+    /// others; that of several at once from when the last of them is due [default: each thread begins one when the one before has ended]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub rate: Option<u64>,
 

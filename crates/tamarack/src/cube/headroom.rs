@@ -44,8 +44,10 @@ const SEGMENTS_MAX: u64 = 8;
 #[derive(Debug, Default)]
 pub struct Headroom {
     jobs: Mutex<Vec<Arc<Filling>>>,
-    /// What a compaction would write that has not begun.
+    /// What a compaction would write that waits, or will soon be due.
     wanted: AtomicU64,
+    /// What compactions will write that wait for a thread.
+    starting: AtomicU64,
 }
 
 /// What a job fills.
@@ -104,7 +106,7 @@ pub struct Filled {
 impl Headroom {
     /// What running jobs fill.
     pub fn filled(&self) -> Filled {
-        let none = Filled { wanted: self.wanted.load(Ordering::Relaxed), ..Filled::default() };
+        let none = Filled { wanted: self.wanted(), ..Filled::default() };
         self.jobs.lock().iter().fold(none, |sum, job| {
             let written = job.written.load(Ordering::Relaxed).max(job.blank.load(Ordering::Relaxed));
             let compacts = job.claim == Claim::Compaction;
@@ -120,6 +122,21 @@ impl Headroom {
     /// From now on a compaction wants room for so many bytes before it begins; 0 if none does.
     pub fn want(&self, bytes: u64) {
         self.wanted.store(bytes, Ordering::Relaxed);
+    }
+
+    /// A compaction that will write so many bytes waits for a thread, until [`started`](Self::started) is called.
+    pub fn starting(&self, bytes: u64) {
+        self.starting.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// It has one.
+    pub fn started(&self, bytes: u64) {
+        self.starting.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What compactions would write that have not begun.
+    pub fn wanted(&self) -> u64 {
+        self.wanted.load(Ordering::Relaxed) + self.starting.load(Ordering::Relaxed)
     }
 
     fn promise(&self, bytes: u64, claim: Claim) -> Promise<'_> {
@@ -300,8 +317,11 @@ mod tests {
         headroom.want(60);
         let _other = headroom.promise(7, Claim::Collection);
         assert_eq!(headroom.filled(), Filled { promised: 7, wanted: 60, ..Filled::default() });
-        let compaction = headroom.promise(60, Claim::Compaction);
         headroom.want(0);
+        headroom.starting(60);
+        assert_eq!(headroom.filled().wanted, 60, "it waits for a thread");
+        headroom.started(60);
+        let compaction = headroom.promise(60, Claim::Compaction);
         compaction.written().fetch_add(20, Ordering::Relaxed);
         assert_eq!(headroom.filled(), Filled { promised: 47, written: 20, compacting: 60, wanted: 0 });
         compaction.written().fetch_add(50, Ordering::Relaxed);

@@ -133,6 +133,7 @@ impl Alive {
         Self { user, records, tables: table_bytes }
     }
 }
+
 fn refused(space: &Space, because: &str) -> Error {
     Error::no_space(format!(
         "the database takes {} bytes on disk for {} live ones, which is all that max_space_amplification and its slack allow, \
@@ -350,6 +351,7 @@ impl Cube {
         self.hidden.known.lock().per_log_byte.hides
     }
 }
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -24,6 +24,10 @@ const TAKEN_FROM_PARTS: u64 = 27;
 const COMMITTED_FROM_PARTS: u64 = 28;
 /// The debt that a compaction which has not begun comes to, at most: collections gain on writers that are slowed down so much.
 const DEBT_OF_WANTED: f64 = 0.7;
+/// Parts that collections make room for at most, for the sake of compactions.
+const COMPACTIONS_PARTS_MAX: u64 = 12;
+/// What is being removed, up to so many parts, is as good as gone where it is about what will be written.
+const REMOVING_PARTS: u64 = 2;
 /// Between so many parts of garbage there is room that will be taken soon.
 const FILLING_PARTS: (u64, u64) = (12, 18);
 /// Parts that are filled on purpose: the rest is for what comes between two looks ...
@@ -108,12 +112,13 @@ impl Space {
             let from = self.goal + self.parts(from_parts);
             bytes.saturating_sub(from) as f64 / end.saturating_sub(from).max(1) as f64
         };
-        // What is being removed counts as long as it is there, but not beside what will be written: that takes longer.
-        let ahead = self.committed().saturating_sub(self.removing.saturating_sub(self.stock));
+        let gone = self.removing.saturating_sub(self.stock).min(self.parts(REMOVING_PARTS));
+        let ahead = self.committed().saturating_sub(gone);
+        let wanted = self.wanted.min(self.parts(COMPACTIONS_PARTS_MAX));
         share(self.used(), GARBAGE_PARTS.0, self.goal + self.parts(GARBAGE_PARTS.1))
             .max(share(self.taken(), TAKEN_FROM_PARTS, self.filled()))
             .max(share(ahead, COMMITTED_FROM_PARTS, self.filled()))
-            .max(share(ahead + self.wanted, COMMITTED_FROM_PARTS, self.filled()).min(DEBT_OF_WANTED))
+            .max(share(ahead + wanted, COMMITTED_FROM_PARTS, self.filled()).min(DEBT_OF_WANTED))
     }
 
     /// Whether a job may write so many bytes beside others that free some: as far as the bound goes, and unless it would be what slows writers
@@ -123,9 +128,12 @@ impl Space {
         with_it.committed() <= self.filled() && (self.slows_writers() || !with_it.slows_writers())
     }
 
-    /// Whether there is room for a compaction of so many bytes, and for what goes on meanwhile.
+    /// Whether a compaction may begin that writes so many bytes: there is room for it and for what goes on meanwhile, or it is so large
+    /// that none is made for it.
     pub fn has_room_for_compaction(&self, bytes: u64) -> bool {
-        self.committed() + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
+        bytes == 0
+            || bytes > self.parts(COMPACTIONS_PARTS_MAX)
+            || self.committed() + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
     }
 
     /// Whether garbage is about to take room that is there now.
@@ -175,29 +183,30 @@ impl Space {
 
     /// Whether a collection should begin.
     pub fn calls_for_collection(&self, demand: Demand) -> bool {
+        let of_compactions = (self.compacting + self.wanted).min(self.parts(COMPACTIONS_PARTS_MAX));
+        let needs_room = || self.used() + of_compactions > self.goal + self.parts(COLLECTED_FROM_PARTS);
         self.is_over_goal(demand)
+            || demand == Demand::Busy && needs_room()
             || self.used() > self.goal + self.parts(COLLECTED_FROM_PARTS_SLOWED) && self.slows_writers()
     }
 
     /// Whether more is used than may be.
     pub fn is_over_goal(&self, demand: Demand) -> bool {
-        match demand {
-            Demand::Busy => {
-                self.used() + self.compacting + self.wanted > self.goal + self.parts(COLLECTED_FROM_PARTS)
-            }
-            Demand::Idle => {
-                let left = (self.live / LEFT_PART_OF_LIVE).min(self.parts(LEFT_PARTS_MAX));
-                self.used() > self.goal + left
-            }
-        }
+        let grace = match demand {
+            Demand::Busy => self.parts(COLLECTED_FROM_PARTS),
+            Demand::Idle => (self.live / LEFT_PART_OF_LIVE).min(self.parts(LEFT_PARTS_MAX)),
+        };
+        self.used() > self.goal + grace
     }
 }
+
 /// What `live` bytes of keys and values may take if nothing is to be done, where they take at least `least` with all that leads
 /// to them.
 pub fn goal(live: u64, least: u64, max_space_amplification: f64) -> u64 {
     let allowed = (live as f64 * max_space_amplification) as u64;
     allowed.max(least + least / GARBAGE_PART_OF_LEAST)
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,13 +269,20 @@ mod tests {
     fn room_for_a_compaction_is_made_before_it_begins() {
         let space =
             |disk, reserved| Space { disk, reserved, live: 100, goal: 130, slack: 320, ..Space::default() };
-        let over = |space: Space| space.is_over_goal(Demand::Busy);
+        let over = |space: Space| space.calls_for_collection(Demand::Busy);
         let (wants, runs) =
             (Space { wanted: 40, ..space(330, 0) }, Space { compacting: 40, ..space(330, 0) });
         assert!(!over(wants) && !over(runs), "all of it is what garbage may take");
         assert!(over(Space { disk: 331, ..wants }) && over(Space { disk: 331, ..runs }));
-        assert!(!Space { disk: 133, ..wants }.is_over_goal(Demand::Idle), "it comes while keys are written");
+        assert!(
+            !Space { disk: 133, ..wants }.calls_for_collection(Demand::Idle),
+            "it comes while keys are written"
+        );
         assert!(space(360, 0).has_room_for_compaction(40) && !space(360, 0).has_room_for_compaction(41));
+        assert!(space(420, 0).has_room_for_compaction(121), "none is made for one so large");
+        assert!(space(420, 0).has_room_for_compaction(0) && !space(420, 0).has_room_for_compaction(1));
+        let large = |disk| Space { compacting: 1000, wanted: 1000, ..space(disk, 0) };
+        assert!(!over(large(250)) && over(large(251)), "nor is all garbage collected for it");
         assert!(!space(360, 0).is_filling() && space(250, 0).is_filling() && space(309, 0).is_filling());
         assert!(!space(249, 0).is_filling() && !space(310, 0).is_filling());
 
@@ -280,6 +296,7 @@ mod tests {
         );
         let going = Space { removing: 20, promised: 28, ..space(400, 20) };
         assert!(going.debt() < 0.01, "what is being removed makes room for it");
+        assert!(Space { removing: 400, disk: 412, ..going }.debt() > 0.5, "but not all of it");
         assert!(!going.has_room(1), "once it has");
     }
 

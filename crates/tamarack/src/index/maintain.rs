@@ -79,8 +79,10 @@ impl Index {
 
     /// Bytes that the next compaction of level 0 will write, as far as it is near: none before it is half due, all of them once it is due.
     pub fn coming_bytes(&self) -> u64 {
+        let version;
         let in_progress = self.in_progress.lock();
-        coming_bytes(&self.version(), &in_progress, &self.options.compaction)
+        version = self.version();
+        coming_bytes(&version, &in_progress, &self.options.compaction)
     }
 
     /// Begins to compact the user keys from `start` to `end`; `None` is open.

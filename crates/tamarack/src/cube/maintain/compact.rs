@@ -37,17 +37,27 @@ impl Cube {
     ) -> bool {
         let since = state.waits_since.unwrap_or(state.ended);
         let may_wait = may_wait(demand, self.debt(), state.ended - since);
-        let due = if may_wait && space.is_filling() { Due::COMING } else { Due::USUAL };
-        let waiting =
-            self.start_due(this, state, due, |bytes| !may_wait || space.has_room_for_compaction(bytes));
+        let fits = |bytes| !may_wait || space.has_room_for_compaction(bytes);
+        let waiting = self.start_due(this, state, Due::USUAL, fits);
+        if waiting.is_none() && may_wait && space.is_filling() {
+            self.start_due(this, state, Due::COMING, fits);
+        }
         state.waits_since = waiting.map(|_| since);
-        let coming = if demand == Demand::Busy { self.index.coming_bytes() } else { 0 };
+        let comes = demand == Demand::Busy && state.compaction_stopped.why().is_none();
+        let coming = if comes { self.index.coming_bytes() } else { 0 };
         self.headroom.want(coming.max(waiting.unwrap_or(0)));
         waiting.is_some()
     }
 
+    /// Starts the compactions that are due, for which nobody makes room.
+    pub(super) fn start_without_room(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>) {
+        state.waits_since = None;
+        self.headroom.want(0);
+        self.start_due(this, state, Due::USUAL, |_| true);
+    }
+
     /// Starts as many compactions of levels that are `due` as there are threads for, and as `fits` says there is room for, given the bytes
-    /// that one may write. Returns those of the first that does not fit.
+    /// that they may write together. Returns those of the first that does not fit.
     pub(super) fn start_due(
         &self,
         this: &Arc<Self>,
@@ -58,16 +68,22 @@ impl Cube {
         if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
             return None;
         }
+        let mut begun = 0;
         while state.compacting < self.options.background_threads {
             let lease = self.leases.take(&self.reader);
             let compaction = self.index.pick(due)?;
             let bytes = compaction.output_bytes_max();
-            if !fits(bytes) {
+            if bytes > 0 && !fits(begun + bytes) {
                 return Some(bytes);
             }
+            begun += bytes;
             state.compacting += 1;
             let end = |state: &mut State| state.compacting -= 1;
-            this.start(state, Priority::Low, end, move |cube| cube.compaction_job(compaction, lease, None));
+            self.headroom.starting(bytes);
+            this.start(state, Priority::Low, end, move |cube| {
+                cube.headroom.started(bytes);
+                cube.compaction_job(compaction, lease, None);
+            });
         }
         None
     }

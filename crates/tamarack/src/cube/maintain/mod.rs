@@ -10,7 +10,7 @@
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
 //! one to ask starts them again. Any other failure there poisons the cube. A compaction or a collection that fails
-//! stops its kind for a while, or, where it met damage, until the cube is opened again ([`stopped`]). Lock rank: under `state` only the registers of the index and the estimates of `space`
+//! stops its kind for a while, or, where it met damage, until the cube is opened again ([`stopped`]). Lock rank: under `state` only the registers of the index and the estimates of `inventory`
 //! are locked, for a look.
 
 mod collect;
@@ -194,7 +194,7 @@ impl Cube {
         }
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let waits = self.start_compactions(&this, state, space, demand);
-        let space = &self.taken_now(*space);
+        let space = &Space { wanted: self.headroom.wanted(), ..*space };
         self.start_replacing(&this, state);
         if state.idle {
             self.index.files().release_stock();
@@ -202,8 +202,7 @@ impl Cube {
         self.index.files().limit_stock(space.stock_max());
         let collected = self.start_collections(&this, state, space, demand);
         if waits && !collected {
-            // Nobody makes room for it.
-            self.start_due(&this, state, Due::USUAL, |_| true);
+            self.start_without_room(&this, state);
         }
         // Values that are being sorted take more than they will.
         let passing = state.sorting && demand == Demand::Idle;

@@ -44,7 +44,10 @@ pub fn coming_bytes(version: &Version, in_progress: &InProgress, options: &Compa
     let (from, due) = (Due::COMING.level0, Due::USUAL.level0);
     let staying: Vec<_> = version.level(0).iter().filter(|table| !in_progress.takes(table.id)).collect();
     let near = level0_score(version, &staying, options).clamp(from, due) - from;
-    let inputs = staying.into_iter().chain(version.level(1).iter());
+    let Some(range) = KeyRange::of(version.order(), staying.iter().copied()) else { return 0 };
+    let (smallest, largest) = (Some(&range.smallest[..]), Some(&range.largest[..]));
+    let below = overlapping(version.level(1), version.order(), smallest, largest);
+    let inputs = staying.into_iter().chain(below);
     inputs.map(|table| table.file_bytes).sum::<u64>() * near / (due - from)
 }
 
