@@ -13,7 +13,7 @@ const ROUNDS: u64 = 1500;
 const KEYS: u64 = 8;
 /// As many batches of each writer fill the first memtable, which is a sample, while there is room in what it becomes.
 const ROUNDS_OF_GROWTH: u64 = 20;
-const DATABASES: usize = 60;
+const DATABASES: usize = 180;
 /// A value that takes so long to copy that some writer is always at it.
 const LONG: usize = 256 << 10;
 /// Threads that sync every write.
