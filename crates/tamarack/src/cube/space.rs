@@ -128,12 +128,12 @@ impl Space {
         with_it.committed() <= self.filled() && (self.slows_writers() || !with_it.slows_writers())
     }
 
-    /// Whether a compaction may begin that writes so many bytes: there is room for it and for what goes on meanwhile, or it is so large
-    /// that none is made for it.
-    pub fn has_room_for_compaction(&self, bytes: u64) -> bool {
+    /// Whether a compaction may begin that writes so many bytes, beside others that will write `begun` ones: there is room for all of them and for
+    /// what goes on meanwhile, or it is so large that none is made for it.
+    pub fn has_room_for_compaction(&self, bytes: u64, begun: u64) -> bool {
         bytes == 0
             || bytes > self.parts(COMPACTIONS_PARTS_MAX)
-            || self.committed() + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
+            || self.committed() + begun + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
     }
 
     /// Whether garbage is about to take room that is there now.
@@ -278,9 +278,13 @@ mod tests {
             !Space { disk: 133, ..wants }.calls_for_collection(Demand::Idle),
             "it comes while keys are written"
         );
-        assert!(space(360, 0).has_room_for_compaction(40) && !space(360, 0).has_room_for_compaction(41));
-        assert!(space(420, 0).has_room_for_compaction(121), "none is made for one so large");
-        assert!(space(420, 0).has_room_for_compaction(0) && !space(420, 0).has_room_for_compaction(1));
+        assert!(
+            space(360, 0).has_room_for_compaction(40, 0) && !space(360, 0).has_room_for_compaction(41, 0)
+        );
+        assert!(space(420, 0).has_room_for_compaction(121, 0), "none is made for one so large");
+        assert!(space(420, 0).has_room_for_compaction(0, 0) && !space(420, 0).has_room_for_compaction(1, 0));
+        let two = |bytes| space(260, 0).has_room_for_compaction(bytes, 70);
+        assert!(two(70) && !two(71), "one does not count as large for another beside it");
         let large = |disk| Space { compacting: 1000, wanted: 1000, ..space(disk, 0) };
         assert!(!over(large(250)) && over(large(251)), "nor is all garbage collected for it");
         assert!(!space(360, 0).is_filling() && space(250, 0).is_filling() && space(309, 0).is_filling());

@@ -37,7 +37,7 @@ impl Cube {
     ) -> bool {
         let since = state.waits_since.unwrap_or(state.ended);
         let may_wait = may_wait(demand, self.debt(), state.ended - since);
-        let fits = |bytes| !may_wait || space.has_room_for_compaction(bytes);
+        let fits = |bytes, begun| !may_wait || space.has_room_for_compaction(bytes, begun);
         let waiting = self.start_due(this, state, Due::USUAL, fits);
         if waiting.is_none() && may_wait && space.is_filling() {
             self.start_due(this, state, Due::COMING, fits);
@@ -53,17 +53,17 @@ impl Cube {
     pub(super) fn start_without_room(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>) {
         state.waits_since = None;
         self.headroom.want(0);
-        self.start_due(this, state, Due::USUAL, |_| true);
+        self.start_due(this, state, Due::USUAL, |_, _| true);
     }
 
     /// Starts as many compactions of levels that are `due` as there are threads for, and as `fits` says there is room for, given the bytes
-    /// that they may write together. Returns those of the first that does not fit.
+    /// that one may write and those of the ones begun before it. Returns those of the first that does not fit.
     pub(super) fn start_due(
         &self,
         this: &Arc<Self>,
         state: &mut MutexGuard<'_, State>,
         due: Due,
-        fits: impl Fn(u64) -> bool,
+        fits: impl Fn(u64, u64) -> bool,
     ) -> Option<u64> {
         if state.compaction_stopped.holds(|| self.env.clock.monotonic()) {
             return None;
@@ -73,7 +73,7 @@ impl Cube {
             let lease = self.leases.take(&self.reader);
             let compaction = self.index.pick(due)?;
             let bytes = compaction.output_bytes_max();
-            if bytes > 0 && !fits(begun + bytes) {
+            if !fits(bytes, begun) {
                 return Some(bytes);
             }
             begun += bytes;

@@ -10,8 +10,8 @@
 //!
 //! A failure for want of space stops sealing and flushing and is told to the writers that wait for them; the next
 //! one to ask starts them again. Any other failure there poisons the cube. A compaction or a collection that fails
-//! stops its kind for a while, or, where it met damage, until the cube is opened again ([`stopped`]). Lock rank: under `state` only the registers of the index and the estimates of `inventory`
-//! are locked, for a look.
+//! stops its kind for a while, or, where it met damage, until the cube is opened again ([`stopped`]). Lock rank: under
+//! `state` only the registers of the index, the estimates of `inventory` and the head-room are locked, for a look.
 
 mod collect;
 mod compact;
@@ -208,7 +208,7 @@ impl Cube {
         let passing = state.sorting && demand == Demand::Idle;
         if space.is_over_goal(demand) && !collected && !passing && state.compacting == 0 {
             // What is dead is hidden: merging levels before they are due shows where.
-            self.start_due(&this, state, Due::EAGER, |_| true);
+            self.start_due(&this, state, Due::EAGER, |_, _| true);
         }
         self.order.limit_memtable_log(self.memtable_log_max(space));
         self.slow_writers(state, space);
