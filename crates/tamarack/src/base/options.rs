@@ -135,7 +135,7 @@ pub struct Options {
     pub direct_reads: bool,
     /// Bytes of relocation tables kept in memory, at least 4 KiB: eight for each record that garbage collection has moved
     /// and that an index entry still names by its old place. Others are read from the device when they are needed; and while
-    /// all would take more, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
+    /// all would take more than two thirds of that, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
     pub relocation_cache_bytes: usize,
     /// Files of segments and index tables held open for reads of values, at most, at least 16: up to half of them tables. With fewer than
     /// there are, some reads open a file first. Default: 1000.

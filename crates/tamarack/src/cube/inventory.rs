@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{SegmentId, TableId};
 use crate::base::limits::LEVELS;
 use crate::base::names::FileName;
-use crate::base::sync::{Arc, Mutex};
+use crate::base::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::index::version::{HeldBytes, SegmentEntry, TableMeta, Version};
 use crate::index::{Estimate, HiddenBytes};
 use crate::vlog::format::RECORD_HEADER_BYTES;
@@ -21,6 +21,21 @@ use crate::vlog::format::RECORD_HEADER_BYTES;
 #[derive(Debug, Default)]
 pub struct Hidden {
     known: Mutex<Estimates>,
+    /// Bytes of records that estimates have in them, though nothing points there any more.
+    outdated: AtomicU64,
+}
+
+/// That estimates are outdated, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Outdated<'a> {
+    hidden: &'a Hidden,
+    bytes: u64,
+}
+
+impl Drop for Outdated<'_> {
+    fn drop(&mut self) {
+        self.hidden.outdated.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +68,12 @@ impl Hidden {
     /// Notes that cold segment `home` was written from a version whose tables all have smaller ids than `next`.
     pub fn collected(&self, home: SegmentId, next: TableId) {
         self.known.lock().collected.insert(home, next);
+    }
+
+    /// Notes that nothing will point any more to `bytes` of records that tables hide, whose estimates are made anew before what is returned is dropped.
+    pub(super) fn outdate(&self, bytes: u64) -> Outdated<'_> {
+        self.outdated.fetch_add(bytes, Ordering::Relaxed);
+        Outdated { hidden: self, bytes }
     }
 
     /// Notes that a flush of `log_bytes` of log has made `tables`, which hide `hidden`.
@@ -182,6 +203,7 @@ impl Cube {
             live,
             hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
             goal: goal(live, least, self.options.max_space_amplification),
+            least,
             slack: self.slack(),
             ..Space::default()
         })
@@ -212,12 +234,13 @@ impl Cube {
     /// What the tables of `version` hold and point to and no table hides.
     ///
     /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
-    /// hidden by a table as long as a table points to it. By segment the difference would be mostly what sampling missed;
+    /// hidden by a table as long as a table points to it, and no longer: then the latter is estimated anew. By segment the difference would be mostly what sampling missed;
     /// in all, such errors cancel each other for the most part.
     fn alive_in_tables(&self, version: &Version) -> Alive {
         let estimates = self.hidden.known.lock();
         let mut hidden = HiddenBytes::default();
         estimates.of(version).for_each(|(_, estimate)| hidden += estimate.total);
+        hidden.records = hidden.records.saturating_sub(self.hidden.outdated.load(Ordering::Relaxed));
         Alive::of(version.tables().map(|(_, table)| &**table), hidden)
     }
 

@@ -64,6 +64,9 @@ impl Shared {
 /// Length at which a manifest is replaced by a short one, or that of a memtable if that is less: small databases have
 /// small manifests.
 const MANIFEST_BYTES_MAX: u64 = 4 << 20;
+/// Relocation tables begin to be dissolved when they take this part of the memory for them: what is copied meanwhile needs the rest. Where they do
+/// not fit, those who dissolve them have each of them decoded over and over.
+const RELOCATIONS_PART: (u64, u64) = (2, 3);
 
 impl Cube {
     /// Opens the cube in `directory`, or creates it if `options` say so: reads the manifest, replays the log from
@@ -350,7 +353,8 @@ fn open_index(
         compaction: CompactionOptions {
             base_weight: options.level_bytes_base,
             table_bytes_max: options.table_bytes_max,
-            relocation_bytes_max: options.relocation_cache_bytes as u64,
+            relocation_bytes_max: options.relocation_cache_bytes as u64 / RELOCATIONS_PART.1
+                * RELOCATIONS_PART.0,
             ..CompactionOptions::default()
         },
         manifest_bytes_max: MANIFEST_BYTES_MAX.min(options.memtable_bytes as u64),

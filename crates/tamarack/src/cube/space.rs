@@ -14,6 +14,8 @@ pub const SLACK_SEGMENTS: u64 = 16;
 const SLACK_PARTS: u64 = 32;
 /// Parts that garbage may take while writes keep coming before it is collected: what dies meanwhile need not be copied.
 const COLLECTED_FROM_PARTS: u64 = 24;
+/// And so many more before one collection at a time is too few: there is room for another as yet.
+const COLLECTED_BY_ALL_FROM_PARTS: u64 = 25;
 /// The same while writers are slowed down, by whatever takes space: they wait for what collections free.
 const COLLECTED_FROM_PARTS_SLOWED: u64 = 22;
 /// Parts from which garbage counts as debt, and those that it may take before writers should hardly write.
@@ -24,12 +26,14 @@ const TAKEN_FROM_PARTS: u64 = 27;
 const COMMITTED_FROM_PARTS: u64 = 28;
 /// The debt that a compaction which has not begun comes to, at most: collections gain on writers that are slowed down so much.
 const DEBT_OF_WANTED: f64 = 0.7;
-/// Parts that collections make room for at most, for the sake of compactions.
+/// Parts that collections make room for at most, for the sake of compactions ...
 const COMPACTIONS_PARTS_MAX: u64 = 12;
+/// ... or what garbage may take of the goal divided by this: in a large database tables are large beside the slack, but not beside that.
+const COMPACTIONS_PART_OF_GARBAGE: u64 = 4;
 /// What is being removed, up to so many parts, is as good as gone where it is about what will be written.
 const REMOVING_PARTS: u64 = 2;
-/// Between so many parts of garbage there is room that will be taken soon.
-const FILLING_PARTS: (u64, u64) = (12, 18);
+/// Between so many parts of garbage there is room for what a compaction writes, and garbage will soon take it: less by what that is.
+const FILLING_PARTS: (u64, u64) = (16, 22);
 /// Parts that are filled on purpose: the rest is for what comes between two looks ...
 const FILLED_PARTS: u64 = 30;
 /// ... but for this share of one, which is for what writers write before they wait for it ([`throttle`](super::throttle)).
@@ -72,6 +76,8 @@ pub struct Space {
     pub wanted: u64,
     /// What the limit allows, or can be reached: while used bytes stay below, nothing needs to be done.
     pub goal: u64,
+    /// What is taken by what is alive and by what leads to it: the goal leaves the rest to garbage.
+    pub least: u64,
     /// The slack beyond the goal.
     pub slack: u64,
 }
@@ -114,7 +120,7 @@ impl Space {
         };
         let gone = self.removing.saturating_sub(self.stock).min(self.parts(REMOVING_PARTS));
         let ahead = self.committed().saturating_sub(gone);
-        let wanted = self.wanted.min(self.parts(COMPACTIONS_PARTS_MAX));
+        let wanted = self.wanted.min(self.compactions_max());
         share(self.used(), GARBAGE_PARTS.0, self.goal + self.parts(GARBAGE_PARTS.1))
             .max(share(self.taken(), TAKEN_FROM_PARTS, self.filled()))
             .max(share(ahead, COMMITTED_FROM_PARTS, self.filled()))
@@ -132,14 +138,14 @@ impl Space {
     /// what goes on meanwhile, or it is so large that none is made for it.
     pub fn has_room_for_compaction(&self, bytes: u64, begun: u64) -> bool {
         bytes == 0
-            || bytes > self.parts(COMPACTIONS_PARTS_MAX)
+            || bytes > self.compactions_max()
             || self.committed() + begun + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
     }
 
-    /// Whether garbage is about to take room that is there now.
-    pub fn is_filling(&self) -> bool {
+    /// Whether garbage is about to take the room that there is now for a compaction which writes so many bytes.
+    pub fn is_filling(&self, bytes: u64) -> bool {
         let (from, to) = FILLING_PARTS;
-        (self.goal + self.parts(from)..self.goal + self.parts(to)).contains(&self.used())
+        (self.goal + self.parts(from)..self.goal + self.parts(to)).contains(&(self.used() + bytes))
     }
 
     fn slows_writers(&self) -> bool {
@@ -176,6 +182,12 @@ impl Space {
         self.goal + self.parts(FILLED_PARTS) - self.parts(1) / OWED_SHARE
     }
 
+    /// Room that collections make at most, for the sake of compactions.
+    fn compactions_max(&self) -> u64 {
+        let garbage = self.goal.saturating_sub(self.least);
+        self.parts(COMPACTIONS_PARTS_MAX).max(garbage / COMPACTIONS_PART_OF_GARBAGE)
+    }
+
     /// So many parts of the slack.
     fn parts(&self, count: u64) -> u64 {
         self.slack / SLACK_PARTS * count
@@ -183,11 +195,16 @@ impl Space {
 
     /// Whether a collection should begin.
     pub fn calls_for_collection(&self, demand: Demand) -> bool {
-        let of_compactions = (self.compacting + self.wanted).min(self.parts(COMPACTIONS_PARTS_MAX));
+        let of_compactions = (self.compacting + self.wanted).min(self.compactions_max());
         let needs_room = || self.used() + of_compactions > self.goal + self.parts(COLLECTED_FROM_PARTS);
         self.is_over_goal(demand)
             || demand == Demand::Busy && needs_room()
             || self.used() > self.goal + self.parts(COLLECTED_FROM_PARTS_SLOWED) && self.slows_writers()
+    }
+
+    /// Whether one collection at a time is too few.
+    pub fn calls_for_more_collections(&self) -> bool {
+        self.used() > self.goal + self.parts(COLLECTED_BY_ALL_FROM_PARTS)
     }
 
     /// Whether more is used than may be.
@@ -256,6 +273,8 @@ mod tests {
             "it is there yet"
         );
         assert!(!Space { removing: 170, ..space(450, 0) }.is_over_goal(Demand::Busy), "and collected");
+        let more = |disk| space(disk, 0).calls_for_more_collections();
+        assert!(!more(380) && more(381), "one does not keep up");
         let held = |leaving| Space { leaving, ..space(400, 0) };
         let refuses = |space: Space, refusal| space.calls_for(refusal);
         assert!(!refuses(held(420), Refusal::Readers) && refuses(held(421), Refusal::Readers));
@@ -283,12 +302,19 @@ mod tests {
         );
         assert!(space(420, 0).has_room_for_compaction(121, 0), "none is made for one so large");
         assert!(space(420, 0).has_room_for_compaction(0, 0) && !space(420, 0).has_room_for_compaction(1, 0));
+        let in_large = |bytes| {
+            // A quarter of what garbage may have is 500 bytes.
+            let large = Space { goal: 2130, least: 130, ..space(2420, 0) };
+            [large.has_room_for_compaction(bytes, 0), large.has_room_for_compaction(bytes + 1, 0)]
+        };
+        assert_eq!(in_large(120), [false, false], "beside much garbage some is made for a larger one, too");
+        assert_eq!(in_large(500), [false, true]);
         let two = |bytes| space(260, 0).has_room_for_compaction(bytes, 70);
         assert!(two(70) && !two(71), "one does not count as large for another beside it");
         let large = |disk| Space { compacting: 1000, wanted: 1000, ..space(disk, 0) };
         assert!(!over(large(250)) && over(large(251)), "nor is all garbage collected for it");
-        assert!(!space(360, 0).is_filling() && space(250, 0).is_filling() && space(309, 0).is_filling());
-        assert!(!space(249, 0).is_filling() && !space(310, 0).is_filling());
+        let fills = |disk| space(disk, 0).is_filling(40);
+        assert!(!fills(249) && fills(250) && fills(309) && !fills(310) && !fills(360));
 
         let debt = |wanted| Space { wanted, ..space(400, 20) }.debt();
         assert_eq!([debt(0), debt(10)], [0.0, 0.0], "there is room");

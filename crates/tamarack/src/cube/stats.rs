@@ -149,9 +149,9 @@ pub struct Stats {
     pub moved_segments: u64,
     /// Bytes of memory that relocation tables take now.
     pub relocation_memory_bytes: u64,
-    /// Bytes of memory that all relocation tables would take, about. Beyond
-    /// [`Options::relocation_cache_bytes`](crate::Options) they are not all in memory, and compactions see to it that they
-    /// go.
+    /// Bytes of memory that all relocation tables would take, about. Beyond two thirds of
+    /// [`Options::relocation_cache_bytes`](crate::Options) compactions see to it that they go; beyond it they are not all in
+    /// memory.
     pub relocation_bytes: u64,
     /// Segments that are damaged and are not collected.
     pub quarantined_segments: Vec<u32>,

@@ -141,7 +141,8 @@ impl Index {
         snapshots: &[Sequence],
         relocate: &dyn Relocate,
     ) -> Result<Estimate> {
-        let mut sampler = Sampler::new(self.tables.get(table.id)?);
+        // There is another version by the time at which something would be found anew.
+        let mut sampler = Sampler::new(self.tables.get(table.id)?, version.numbers().next_table_id.0);
         let (mut sampled, mut estimate) = (0.0, Estimate::default());
         while let Some(Sample { internal_key, weight, is_oldest }) = sampler.next()? {
             sampled += weight;

@@ -6,8 +6,8 @@ use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, Mutex};
 
 use super::compact::{
-    CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, Due, InProgress, ManualCompaction,
-    ManualStep, RunAll, Signals, Ticket, coming_bytes, pick, pick_replacing,
+    Coming, CompactionJob, CompactionOptions, CompactionPlan, CompactionStats, Due, InProgress,
+    ManualCompaction, ManualStep, RunAll, Signals, Ticket, coming, pick, pick_replacing,
 };
 use super::flush::flush;
 use super::memtable::Memtable;
@@ -28,8 +28,7 @@ impl Compaction {
         self.plan.output_bytes_max()
     }
 
-    /// What it will do.
-    #[cfg(test)]
+    /// What it does.
     pub fn plan(&self) -> &CompactionPlan {
         &self.plan
     }
@@ -77,12 +76,12 @@ impl Index {
         self.register(|version, in_progress| pick(version, in_progress, &options))
     }
 
-    /// Bytes that the next compaction of level 0 will write, as far as it is near: none before it is half due, all of them once it is due.
-    pub fn coming_bytes(&self) -> u64 {
+    /// The next compaction of level 0.
+    pub fn coming(&self) -> Coming {
         let version;
         let in_progress = self.in_progress.lock();
         version = self.version();
-        coming_bytes(&version, &in_progress, &self.options.compaction)
+        coming(&version, &in_progress, &self.options.compaction)
     }
 
     /// Begins to compact the user keys from `start` to `end`; `None` is open.

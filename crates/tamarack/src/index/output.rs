@@ -47,6 +47,19 @@ impl Destination {
         self.files.fs().sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
     }
 
+    /// Bytes that an entry takes, in the log if it points there, else in a table.
+    pub fn stored_bytes(&self, internal_key: &[u8], payload: &[u8]) -> u64 {
+        let (key, trailer) =
+            split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
+        let pointer = (trailer_kind(trailer) == Some(EntryKind::Pointer))
+            .then(|| ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers"));
+        let inline = (internal_key.len() + payload.len()) as u64;
+        let record_len = |pointer: ValuePointer| {
+            self.options.record_overhead + key.len() as u64 + u64::from(pointer.stored_len)
+        };
+        pointer.map_or(inline, record_len)
+    }
+
     fn start_table(&self, source: &Path) -> Result<OpenTable> {
         let id = TableId(self.next_table_id.fetch_add(1, Ordering::Relaxed));
         let handle = self.files.table(id);
@@ -97,7 +110,7 @@ impl Output {
             }
         };
         if let Some(snapshots) = held {
-            let bytes = stored_bytes(internal_key, payload, self.destination.options.record_overhead);
+            let bytes = self.destination.stored_bytes(internal_key, payload);
             *open.held.entry(snapshots).or_default() += bytes;
         }
         open.builder.add(internal_key, payload)
@@ -148,16 +161,6 @@ impl Drop for Output {
 /// Removes the files of `tables`, which no edit has mentioned, when the last holder lets go of them.
 pub fn discard(tables: &[Arc<TableMeta>]) {
     tables.iter().for_each(|table| table.handle.mark_obsolete(table.file_bytes));
-}
-
-/// Bytes that an entry takes, in the log if it points there, else in a table.
-fn stored_bytes(internal_key: &[u8], payload: &[u8], record_overhead: u64) -> u64 {
-    let (key, trailer) =
-        split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
-    let pointer = (trailer_kind(trailer) == Some(EntryKind::Pointer))
-        .then(|| ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers"));
-    let inline = (internal_key.len() + payload.len()) as u64;
-    pointer.map_or(inline, |pointer| record_overhead + key.len() as u64 + u64::from(pointer.stored_len))
 }
 
 fn table_meta(summary: TableSummary, held: HeldBytes, handle: Arc<FileHandle>) -> TableMeta {

@@ -1,5 +1,8 @@
 //! Some entries of a table that stand for all of them. Of a large table most data blocks are not read: one in so many is, evenly over
 //! the table, and one entry of it is taken, at another place from block to block, which weighs as much as the block has entries.
+//!
+//! Who samples a table again takes other entries. Segments are collected because of what the first ones hide in them, so after that the same ones would
+//! find much less than all others.
 
 use super::cursor::Cursor;
 use super::table::cursor::TableCursor;
@@ -28,6 +31,11 @@ impl Sampling {
     fn of(blocks: u64) -> Self {
         let distance = (blocks / SAMPLES).max(1);
         Self { distance: distance as usize, of_block: SAMPLES.div_ceil((blocks / distance).max(1)) }
+    }
+
+    /// The number of the first block that is looked into.
+    fn first(self, turn: u64) -> usize {
+        (turn % self.distance as u64) as usize
     }
 
     /// The places among the `entries` of the block that is looked into after so many others, ascending.
@@ -59,6 +67,8 @@ pub struct Sampler {
     table: Arc<TableReader>,
     cursor: TableCursor,
     sampling: Sampling,
+    /// Which of the many samples that could be taken of it.
+    turn: u64,
     /// Blocks that were looked into, the present one among them.
     blocks: u64,
     /// Entries of the present one, and how many of them the cursor has passed: all of them where it is at the first of the next.
@@ -70,9 +80,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples of `table`, which are read as they are asked for.
-    pub fn new(table: Arc<TableReader>) -> Self {
+    /// Samples of `table`, which are read as they are asked for: others in each `turn`.
+    pub fn new(table: Arc<TableReader>, turn: u64) -> Self {
         Self {
+            turn,
             cursor: TableReader::cursor(&table, false),
             sampling: Sampling::of(table.properties().data_blocks),
             table,
@@ -113,6 +124,10 @@ impl Sampler {
     fn go_to_next_block(&mut self) -> Result<bool> {
         if self.blocks == 0 {
             self.cursor.seek_to_first()?;
+            let first = self.sampling.first(self.turn);
+            if first > 0 && self.cursor.valid() {
+                self.cursor.skip_blocks(first)?;
+            }
         } else if self.cursor.valid() {
             let at_next = self.passed == self.entries;
             self.cursor.skip_blocks(self.sampling.distance - usize::from(at_next))?;
@@ -121,7 +136,7 @@ impl Sampler {
             return Ok(false);
         }
         (self.entries, self.passed) = (self.cursor.entries_of_block()?, 0);
-        self.places.extend(self.sampling.places(self.blocks, self.entries));
+        self.places.extend(self.sampling.places(self.blocks.wrapping_add(self.turn), self.entries));
         self.places.reverse();
         self.weight = self.entries as f64 / self.places.len() as f64;
         self.blocks += 1;
@@ -131,15 +146,17 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::table::tests::{Entry, build, key, open, options};
     use super::*;
     use crate::base::keys::EntryKind;
 
     /// The samples of a table of `entries`, and how many data blocks it has, and were read.
-    fn samples(entries: &[Entry]) -> Result<(Vec<Sample>, u64, u64)> {
+    fn samples(entries: &[Entry], turn: u64) -> Result<(Vec<Sample>, u64, u64)> {
         let (_, file) = build(entries, &options())?;
         let table = open(file, &options(), 1 << 20)?;
-        let (mut sampler, mut samples) = (Sampler::new(Arc::clone(&table)), Vec::new());
+        let (mut sampler, mut samples) = (Sampler::new(Arc::clone(&table), turn), Vec::new());
         while let Some(sample) = sampler.next()? {
             samples.push(sample);
         }
@@ -159,7 +176,7 @@ mod tests {
                 (0..=number % 3).rev().map(move |version| inline(&user_key, version, 20))
             })
             .collect();
-        let (samples, ..) = samples(&entries)?;
+        let (samples, ..) = samples(&entries, 8)?;
         let keys: Vec<_> = samples.iter().map(|sample| &sample.internal_key).collect();
         assert_eq!(keys, entries.iter().map(|(key, _)| key).collect::<Vec<_>>());
         assert!(samples.iter().all(|sample| (sample.weight - 1.0).abs() < 1e-9));
@@ -174,24 +191,30 @@ mod tests {
         let entries: Vec<Entry> = (0..60_000)
             .map(|number| inline(&format!("{number:06}"), 1, if is_large(number) { 1500 } else { 30 }))
             .collect();
-        let (samples, blocks, read) = samples(&entries)?;
         let number =
             |sample: &Sample| std::str::from_utf8(user_key(&sample.internal_key)).ok()?.parse::<u64>().ok();
-        let weight = |wanted: &dyn Fn(u64) -> bool| -> f64 {
-            let of_kind = samples.iter().filter(|sample| number(sample).is_some_and(wanted));
-            of_kind.map(|sample| sample.weight).sum()
-        };
-        let all = weight(&|_| true);
         let kinds: [(&dyn Fn(u64) -> bool, f64); 3] = [
             (&|number| number <= 40_000, 40_001.0),
             (&|number| number > 40_000 && !is_large(number), 16_000.0),
             (&is_large, 3_999.0),
         ];
-        for (kind, count) in kinds {
-            let share = weight(kind) / all;
-            assert!((share * 60_000.0 / count - 1.0).abs() < 0.15, "{share} instead of {}", count / 60_000.0);
+        let mut taken = HashSet::new();
+        for turn in [0, 1, 2, 3, 77] {
+            let (samples, blocks, read) = samples(&entries, turn)?;
+            let weight = |wanted: &dyn Fn(u64) -> bool| -> f64 {
+                let of_kind = samples.iter().filter(|sample| number(sample).is_some_and(wanted));
+                of_kind.map(|sample| sample.weight).sum()
+            };
+            let all = weight(&|_| true);
+            for (kind, count) in kinds {
+                let share = weight(kind) / all;
+                let wanted = count / 60_000.0;
+                assert!((share / wanted - 1.0).abs() < 0.15, "{share} instead of {wanted} in turn {turn}");
+            }
+            assert!(blocks > 3 * SAMPLES && read < blocks * 2 / 5, "{read} of {blocks} blocks");
+            let others = samples.iter().filter(|sample| taken.insert(number(sample))).count();
+            assert!(others * 10 > samples.len() * 8, "{others} of {} in turn {turn}", samples.len());
         }
-        assert!(blocks > 3 * SAMPLES && read < blocks * 2 / 5, "{read} of {blocks} blocks");
         Ok(())
     }
 

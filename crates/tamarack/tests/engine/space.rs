@@ -170,3 +170,41 @@ fn inline_values_that_were_overwritten_are_not_alive() {
     assert!(table_bytes > live * 3 / 2, "much is hidden: {stats:?}");
     assert!(stats.live_bytes.abs_diff(live) < live / 10, "{} live bytes, not {live}", stats.live_bytes);
 }
+
+/// Tables of three levels hide records in each other, collections leave these behind, and compactions that replace pointers drop the entries for them
+/// in the lower levels alone.
+#[test]
+fn what_was_left_behind_is_not_taken_for_hidden_any_more() {
+    const ENTRIES: u32 = 30_000;
+    const VALUE_BYTES: u32 = 200;
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "overwriting what three levels lead to");
+    let root = fast_directory();
+    let options = Options {
+        inline_value_max: 0,
+        memtable_bytes: 64 << 10,
+        table_bytes_max: 16 << 10,
+        level_bytes_base: 64 << 10,
+        relocation_cache_bytes: 4 << 10,
+        ..options()
+    };
+    let db = Db::open(root.path().join("db"), options).unwrap();
+    let put = |number: u32, round: u32| {
+        db.put(&key(number), &value(number, round)[..VALUE_BYTES as usize]).unwrap();
+    };
+    (0..ENTRIES).for_each(|number| put(number.wrapping_mul(7919) % ENTRIES, 0));
+    let (mut random, live) = (Random::new(3), u64::from(ENTRIES * (4 + VALUE_BYTES)));
+    let (mut deepest, mut worst) = (0, 0);
+    for round in 1..=3 * ENTRIES {
+        put(random.below(ENTRIES as usize) as u32, round);
+        if round % 1000 == 0 {
+            db.flush().unwrap();
+            let stats = db.stats();
+            let levels = stats.levels.iter().filter(|level| level.bytes > 0).count();
+            deepest = deepest.max(levels);
+            worst = worst.max(stats.live_bytes.abs_diff(live));
+        }
+    }
+    let stats = db.stats();
+    assert!(deepest >= 3 && stats.collected_segments > 10, "{deepest} levels: {stats:?}");
+    assert!(worst < live / 20, "{worst} of {live} live bytes at worst");
+}

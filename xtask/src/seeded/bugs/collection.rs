@@ -233,6 +233,26 @@ pub const BUGS: &[Bug] = &[
         ),
     },
     Bug {
+        name: "left-behind-counted-as-hidden",
+        what: "What a compaction has dropped, because it was left behind, is subtracted from what is alive as hidden for ever.",
+        edits: &[Edit {
+            file: "cube/maintain/compact.rs",
+            find: "self.estimate_tables(&hiding.unwrap_or_default());",
+            put: "if !BUG {\n            self.estimate_tables(&hiding.unwrap_or_default());\n        }",
+        }],
+        caught_by: ("engine", "what_was_left_behind_is_not_taken_for_hidden_any_more"),
+    },
+    Bug {
+        name: "room-for-small-compactions-alone",
+        what: "In a large database no room is made for its compactions, which are large beside the slack.",
+        edits: &[Edit {
+            file: "cube/space.rs",
+            find: ".max(garbage / COMPACTIONS_PART_OF_GARBAGE)",
+            put: ".max(if BUG { 0 } else { garbage / COMPACTIONS_PART_OF_GARBAGE })",
+        }],
+        caught_by: ("lib", "cube::space::tests::room_for_a_compaction_is_made_before_it_begins"),
+    },
+    Bug {
         name: "compactions-wait-for-ever",
         what: "A compaction waits for room for as long as collections do not make enough.",
         edits: &[Edit {

@@ -266,4 +266,27 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("lib", "index::cache::tests::the_blocks_of_a_table_go_with_it"),
     },
+    Bug {
+        name: "same-entries-sampled-again",
+        what: "Estimates that are made anew look at the same entries, because of which segments were collected.",
+        edits: &[Edit {
+            file: "index/sample.rs",
+            find: "            turn,\n",
+            put: "            turn: if BUG { 0 } else { turn },\n",
+        }],
+        caught_by: (
+            "lib",
+            "index::sample::tests::of_a_large_table_few_blocks_are_read_and_no_kind_of_entry_is_favoured",
+        ),
+    },
+    Bug {
+        name: "pointers-looked-up-as-they-come",
+        what: "A compaction goes from one relocation table to another from entry to entry.",
+        edits: &[Edit {
+            file: "index/compact/staged.rs",
+            find: "        moved.sort_unstable_by_key(",
+            put: "        (!BUG).then_some(&mut *moved).unwrap_or(&mut Vec::new()).sort_unstable_by_key(",
+        }],
+        caught_by: ("lib", "index::compact::staged::tests::each_relocation_table_is_asked_for_all_at_a_time"),
+    },
 ];

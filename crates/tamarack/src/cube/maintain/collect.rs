@@ -46,8 +46,11 @@ impl Cube {
         }
         // Where there is a pace, more of them would only wait for it together, on threads that others need.
         let paced = self.collector.pace.rate() > 0;
-        let jobs_max =
-            if space.debt() > DEBT_FOR_ALL && !paced { self.options.background_threads } else { 1 };
+        let jobs_max = if (space.debt() > DEBT_FOR_ALL || space.calls_for_more_collections()) && !paced {
+            self.options.background_threads
+        } else {
+            1
+        };
         let share = if space.debt() > 0.8 { LIVE_SHARE_MAX_URGENT } else { LIVE_SHARE_MAX };
         // Who is about to make room is waited for; while nothing is written, only as long as somebody surely does.
         let leaves = space.removing > space.stock && (demand == Demand::Busy || self.is_removing());

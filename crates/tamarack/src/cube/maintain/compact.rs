@@ -39,13 +39,14 @@ impl Cube {
         let may_wait = may_wait(demand, self.debt(), state.ended - since);
         let fits = |bytes, begun| !may_wait || space.has_room_for_compaction(bytes, begun);
         let waiting = self.start_due(this, state, Due::USUAL, fits);
-        if waiting.is_none() && may_wait && space.is_filling() {
+        let coming = self.index.coming();
+        if waiting.is_none() && may_wait && space.is_filling(coming.bytes) {
             self.start_due(this, state, Due::COMING, fits);
         }
         state.waits_since = waiting.map(|_| since);
         let comes = demand == Demand::Busy && state.compaction_stopped.why().is_none();
-        let coming = if comes { self.index.coming_bytes() } else { 0 };
-        self.headroom.want(coming.max(waiting.unwrap_or(0)));
+        let wanted = if comes { coming.near_bytes() } else { 0 };
+        self.headroom.want(wanted.max(waiting.unwrap_or(0)));
         waiting.is_some()
     }
 
@@ -139,14 +140,19 @@ impl Cube {
         self.estimate_tables(&edit.add_tables);
         let stays = |id| edit.add_tables.iter().any(|(_, table)| table.id == id);
         let gone: Vec<_> = edit.drop_tables.iter().map(|&(_, id)| id).filter(|&id| !stays(id)).collect();
+        let outdated = self.hidden.outdate(done.left_behind);
         self.index.install(edit)?;
         drop(promise);
+        // They hide none of that any more, and what it has hidden itself is hidden by them now.
+        let hiding = (done.left_behind > 0).then(|| compaction.plan().newer_outside(&self.index.version()));
         drop(compaction);
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
         self.show_version();
         self.forget_estimates(gone.into_iter());
+        self.estimate_tables(&hiding.unwrap_or_default());
+        drop(outdated);
         self.estimate_missing();
         self.drop_dead_segments()?;
         Ok(done.bytes_written)

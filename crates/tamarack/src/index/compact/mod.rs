@@ -20,6 +20,7 @@ mod plan;
 mod replace;
 mod run;
 mod split;
+mod staged;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ mod tests;
 pub use decide::{Decider, Decision, stripe};
 pub use in_progress::{InProgress, Ticket};
 pub use manual::{ManualCompaction, ManualStep};
-pub use picker::{coming_bytes, pick};
+pub use picker::{Coming, coming, pick};
 pub use plan::CompactionPlan;
 pub use replace::pick_replacing;
 pub use run::{CompactionJob, CompactionStats, RunAll, Signals};
@@ -80,7 +81,7 @@ pub struct Due {
 impl Due {
     /// In steady state.
     pub const USUAL: Self = Self { level0: 1000, deeper: 1000 };
-    /// Level 0 as soon as its compaction is [coming](coming_bytes).
+    /// Level 0 as soon as its compaction is [coming](coming).
     pub const COMING: Self = Self { level0: 500, ..Self::USUAL };
     /// Eager compactions find garbage in the value log sooner.
     pub const EAGER: Self = Self { level0: 250, deeper: 250 };

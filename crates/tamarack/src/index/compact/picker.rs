@@ -38,17 +38,33 @@ pub fn pick(
     })
 }
 
-/// Bytes that the next compaction of level 0 will write, as far as it is near: none before it is [coming](Due::COMING), all of them once it
-/// is due.
-pub fn coming_bytes(version: &Version, in_progress: &InProgress, options: &CompactionOptions) -> u64 {
+/// The next compaction of level 0, which need not be due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coming {
+    /// Bytes that it will write.
+    pub bytes: u64,
+    /// How near it is, in thousandths: 0 before it is [coming](Due::COMING), 1000 once it is due.
+    pub near: u64,
+}
+
+impl Coming {
+    /// Its bytes as far as it is near.
+    pub fn near_bytes(&self) -> u64 {
+        self.bytes * self.near / 1000
+    }
+}
+
+/// What the tables of level 0 will come to.
+pub fn coming(version: &Version, in_progress: &InProgress, options: &CompactionOptions) -> Coming {
     let (from, due) = (Due::COMING.level0, Due::USUAL.level0);
     let staying: Vec<_> = version.level(0).iter().filter(|table| !in_progress.takes(table.id)).collect();
     let near = level0_score(version, &staying, options).clamp(from, due) - from;
-    let Some(range) = KeyRange::of(version.order(), staying.iter().copied()) else { return 0 };
-    let (smallest, largest) = (Some(&range.smallest[..]), Some(&range.largest[..]));
-    let below = overlapping(version.level(1), version.order(), smallest, largest);
+    let below = KeyRange::of(version.order(), staying.iter().copied()).map_or(&[][..], |range| {
+        let (smallest, largest) = (Some(&range.smallest[..]), Some(&range.largest[..]));
+        overlapping(version.level(1), version.order(), smallest, largest)
+    });
     let inputs = staying.into_iter().chain(below);
-    inputs.map(|table| table.file_bytes).sum::<u64>() * near / (due - from)
+    Coming { bytes: inputs.map(|table| table.file_bytes).sum(), near: near * 1000 / (due - from) }
 }
 
 /// What is due.

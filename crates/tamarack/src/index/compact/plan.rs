@@ -126,6 +126,14 @@ impl CompactionPlan {
         }
     }
 
+    /// The tables of `version`, which has the outputs, that may hold newer versions of their keys, each with its level.
+    pub fn newer_outside(&self, version: &Version) -> Vec<(u8, Arc<TableMeta>)> {
+        let (smallest, largest) = (Some(&self.range.smallest[..]), Some(&self.range.largest[..]));
+        let above = version.tables().filter(|(level, _)| *level < self.output_level);
+        let newer = above.filter(|(_, table)| table.overlaps(version.order(), smallest, largest));
+        newer.map(|(level, table)| (level, Arc::clone(table))).collect()
+    }
+
     /// Whether no table outside of the plan can hold an older entry of `user_key` than the inputs: neither a
     /// deeper one, nor, for a plan that begins at L0, an older one there.
     pub fn nothing_older_outside(&self, user_key: &[u8]) -> bool {

@@ -5,9 +5,9 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::Sequence;
-use crate::base::keys::{EntryKind, seek_key, split_internal_key, trailer_kind, trailer_sequence, user_key};
+use crate::base::keys::{seek_key, split_internal_key, trailer_sequence, user_key};
 use crate::base::names::FileName;
-use crate::base::pointer::{POINTER_BYTES, ValuePointer};
+use crate::base::pointer::POINTER_BYTES;
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::pool::Job;
@@ -23,9 +23,15 @@ use super::GRANDPARENT_TABLES_MAX;
 use super::decide::{Decider, Decision};
 use super::plan::{CompactionPlan, PlanKind};
 use super::split::{Mark, Part, split};
+use super::staged::{Staged, StagedEntry};
 
 /// A table can be cut in so many places at most.
 const MARKS_MAX: usize = 64;
+
+/// Entries are looked up together that take so many bytes of memory, which is some 40,000 ...
+const STAGED_BYTES_MAX: u64 = 4 << 20;
+/// ... and no more than this part of a table of full size, as a table is what a job has memory for.
+const STAGED_PART_OF_TABLE: u64 = 4;
 
 /// Runs every job to its end, side by side as far as there are threads.
 pub type RunAll<'a> = &'a dyn Fn(Vec<Job>);
@@ -93,6 +99,9 @@ pub struct CompactionStats {
     pub kept: u64,
     /// Entries that newer versions hid from everybody.
     pub shadowed: u64,
+    /// Bytes of log records to which some of these pointed, that newer versions in other tables than the inputs hide: garbage collection has left
+    /// them behind.
+    pub left_behind: u64,
     /// Deletions with nothing left to hide.
     pub vanished: u64,
     /// Damage to a relocation table, for which pointers were left as they are.
@@ -148,6 +157,7 @@ impl CompactionJob {
                     outputs.extend(tables);
                     stats.kept += part.kept;
                     stats.shadowed += part.shadowed;
+                    stats.left_behind += part.left_behind;
                     stats.vanished += part.vanished;
                     stats.damage = stats.damage.or(part.damage);
                 }
@@ -202,6 +212,7 @@ impl CompactionJob {
         let mut decider = Decider::new(order, &self.snapshots);
         let mut overlap = Overlap::new(&self.plan, self.table_bytes_max);
         let mut stats = CompactionStats::default();
+        let mut staged = Staged::new(self.staged_bytes_max());
         while cursor.valid() {
             if self.signals.cancelled.load(Ordering::Relaxed) {
                 return Err(Error::closed());
@@ -214,26 +225,55 @@ impl CompactionJob {
             let may_cut = !decider.is_current(key);
             match decider.decide(cursor.key(), |key| self.plan.nothing_older_outside(key)) {
                 Decision::Keep => {
-                    let payload = self.present_payload(cursor.key(), cursor.payload(), &mut stats.damage)?;
-                    let Some(payload) = payload else {
-                        stats.shadowed += 1;
-                        cursor.next()?;
-                        continue;
-                    };
-                    stats.kept += 1;
-                    if may_cut && (output.open_bytes() >= self.table_bytes_max || overlap.is_too_much(key)) {
-                        self.signals.note_written(output.cut()?);
-                        overlap.restart();
+                    staged.push(cursor.key(), cursor.payload(), may_cut, decider.held_for());
+                    if staged.is_full() {
+                        self.write(&mut staged, &mut output, &mut overlap, &mut stats)?;
                     }
-                    output.add(cursor.key(), payload.bytes(), decider.held_for())?;
                 }
                 Decision::Shadowed => stats.shadowed += 1,
                 Decision::Vanished => stats.vanished += 1,
             }
             cursor.next()?;
         }
+        self.write(&mut staged, &mut output, &mut overlap, &mut stats)?;
         self.signals.note_written(output.cut()?);
         Ok((output.finish()?, stats))
+    }
+
+    /// How much is staged: where nothing was moved, nothing need be looked up.
+    fn staged_bytes_max(&self) -> usize {
+        let has_moved = self.plan.version.segments().moved().next().is_some();
+        let most = STAGED_BYTES_MAX.min(self.table_bytes_max / STAGED_PART_OF_TABLE);
+        if has_moved { usize::try_from(most).unwrap_or(usize::MAX) } else { 0 }
+    }
+
+    /// Writes what is `staged`, but for what garbage collection has left behind.
+    fn write(
+        &self,
+        staged: &mut Staged,
+        output: &mut Output,
+        overlap: &mut Overlap<'_>,
+        stats: &mut CompactionStats,
+    ) -> Result<()> {
+        let segments = self.plan.version.segments();
+        staged.look_up(
+            |id| segments.relocation_table(id),
+            |table, pointer| self.relocate.relocate(table, pointer),
+        );
+        staged.take(|entry| {
+            let Some(payload) = self.present_payload(&entry, &mut stats.damage)? else {
+                stats.shadowed += 1;
+                stats.left_behind += self.destination.stored_bytes(entry.key, entry.payload);
+                return Ok(());
+            };
+            stats.kept += 1;
+            let is_long = output.open_bytes() >= self.table_bytes_max;
+            if entry.may_cut && (is_long || overlap.is_too_much(user_key(entry.key))) {
+                self.signals.note_written(output.cut()?);
+                overlap.restart();
+            }
+            output.add(entry.key, payload.bytes(), entry.held)
+        })
     }
 
     /// The payload of an entry that stays, its pointer leading to where the record is now. `None` if garbage
@@ -241,41 +281,36 @@ impl CompactionJob {
     /// it from being told, the payload is as it was.
     fn present_payload<'a>(
         &self,
-        internal_key: &[u8],
-        payload: &'a [u8],
+        entry: &StagedEntry<'a>,
         damage: &mut Option<Error>,
     ) -> Result<Option<Present<'a>>> {
-        let (user_key, trailer) =
-            split_internal_key(internal_key).expect("decoders refuse internal keys without a trailer");
-        if trailer_kind(trailer) != Some(EntryKind::Pointer) {
-            return Ok(Some(Present::Same(payload)));
-        }
+        let Some(pointer) = entry.pointer else { return Ok(Some(Present::Same(entry.payload))) };
         let version = &self.plan.version;
-        let pointer = ValuePointer::from_bytes(payload).expect("pointer payloads are value pointers");
         let segments = version.segments();
-        let table = segments.relocation_table(pointer.segment);
-        let place = match table.map_or(Ok(Some(pointer)), |table| self.relocate.relocate(table, pointer)) {
+        let place = match &entry.place {
             // The pointer leads where it led; whoever follows it is told. What is damaged must not hold up all the rest, but
             // where replacing pointers may be all that is wanted, it would be tried over and over.
             Err(error) if error.kind() == ErrorKind::Corruption && !self.plan.is_in_place() => {
-                damage.get_or_insert(error);
-                return Ok(Some(Present::Same(payload)));
+                damage.get_or_insert_with(|| error.clone());
+                return Ok(Some(Present::Same(entry.payload)));
             }
-            place => place?,
+            place => place.clone()?,
         };
         let present = place.and_then(|place| self.relocate.onward(place));
         match present.filter(|present| !segments.is_given_back(present.segment, present.offset)) {
-            Some(present) if present == pointer => return Ok(Some(Present::Same(payload))),
+            Some(present) if present == pointer => return Ok(Some(Present::Same(entry.payload))),
             Some(present) => return Ok(Some(Present::Moved(present.to_bytes()))),
             None => {}
         }
+        let (user_key, trailer) =
+            split_internal_key(entry.key).expect("decoders refuse internal keys without a trailer");
         let sequence = trailer_sequence(trailer);
         if is_hidden(&self.tables, version, Above::Everything, user_key, sequence, &self.snapshots)? {
             return Ok(None);
         }
         // I-11. Whatever the reason is: nothing that a reader may want is dropped.
         let name = |segment| self.destination.path(FileName::Segment(segment));
-        Err(match (place, table) {
+        Err(match (place, segments.relocation_table(pointer.segment)) {
             (None, Some(table)) => {
                 let expected =
                     format!("the place of the record at {} of segment {}", pointer.offset, pointer.segment);
