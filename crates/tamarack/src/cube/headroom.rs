@@ -46,6 +46,8 @@ pub struct Headroom {
     jobs: Mutex<Vec<Arc<Filling>>>,
     /// What a compaction would write that waits, or will soon be due.
     wanted: AtomicU64,
+    /// How long one has waited, in thousandths of long.
+    waited: AtomicU64,
     /// What compactions will write that wait for a thread.
     starting: AtomicU64,
 }
@@ -99,14 +101,17 @@ pub struct Filled {
     pub written: u64,
     /// What compactions write in all, those parts of it included.
     pub compacting: u64,
-    /// What one would write that has not begun.
+    /// What one would write that has not begun ...
     pub wanted: u64,
+    /// ... and how long it has waited for room, in thousandths of long.
+    pub waited: u64,
 }
 
 impl Headroom {
     /// What running jobs fill.
     pub fn filled(&self) -> Filled {
-        let none = Filled { wanted: self.wanted(), ..Filled::default() };
+        let waited = self.waited.load(Ordering::Relaxed);
+        let none = Filled { wanted: self.wanted(), waited, ..Filled::default() };
         self.jobs.lock().iter().fold(none, |sum, job| {
             let written = job.written.load(Ordering::Relaxed).max(job.blank.load(Ordering::Relaxed));
             let compacts = job.claim == Claim::Compaction;
@@ -119,9 +124,10 @@ impl Headroom {
         })
     }
 
-    /// From now on a compaction wants room for so many bytes before it begins; 0 if none does.
-    pub fn want(&self, bytes: u64) {
+    /// From now on a compaction wants room for so many bytes before it begins, 0 if none does, and has waited for so many thousandths of long.
+    pub fn want(&self, bytes: u64, waited: u64) {
         self.wanted.store(bytes, Ordering::Relaxed);
+        self.waited.store(waited, Ordering::Relaxed);
     }
 
     /// A compaction that will write so many bytes waits for a thread, until [`started`](Self::started) is called.
@@ -314,16 +320,17 @@ mod tests {
     #[test]
     fn what_compactions_write_is_known_before_they_begin_and_until_they_end() {
         let headroom = Headroom::default();
-        headroom.want(60);
+        headroom.want(60, 300);
         let _other = headroom.promise(7, Claim::Collection);
-        assert_eq!(headroom.filled(), Filled { promised: 7, wanted: 60, ..Filled::default() });
-        headroom.want(0);
+        assert_eq!(headroom.filled(), Filled { promised: 7, wanted: 60, waited: 300, ..Filled::default() });
+        headroom.want(0, 0);
         headroom.starting(60);
         assert_eq!(headroom.filled().wanted, 60, "it waits for a thread");
         headroom.started(60);
         let compaction = headroom.promise(60, Claim::Compaction);
         compaction.written().fetch_add(20, Ordering::Relaxed);
-        assert_eq!(headroom.filled(), Filled { promised: 47, written: 20, compacting: 60, wanted: 0 });
+        let filled = Filled { promised: 47, written: 20, compacting: 60, ..Filled::default() };
+        assert_eq!(headroom.filled(), filled);
         compaction.written().fetch_add(50, Ordering::Relaxed);
         assert_eq!(headroom.filled().compacting, 70, "it was an estimate");
     }

@@ -223,6 +223,7 @@ impl Cube {
             reserved: unused + self.spare.bytes() + filled.written,
             promised: filled.promised,
             wanted: filled.wanted,
+            waited: filled.waited,
             compacting: filled.compacting,
             leaving: leaving - removing,
             removing,
@@ -234,8 +235,8 @@ impl Cube {
     /// What the tables of `version` hold and point to and no table hides.
     ///
     /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
-    /// hidden by a table as long as a table points to it, and no longer: then the latter is estimated anew. By segment the difference would be mostly what sampling missed;
-    /// in all, such errors cancel each other for the most part.
+    /// hidden by a table as long as another points to it. When a compaction drops the pointer, estimates of what hides it are made anew
+    /// ([`Outdated`]). By segment the difference would be mostly what sampling missed; in all, such errors cancel each other for the most part.
     fn alive_in_tables(&self, version: &Version) -> Alive {
         let estimates = self.hidden.known.lock();
         let mut hidden = HiddenBytes::default();

@@ -24,8 +24,9 @@ const GARBAGE_PARTS: (u64, u64) = (26, 29);
 const TAKEN_FROM_PARTS: u64 = 27;
 /// ... and that with what jobs will write: up to what is filled on purpose.
 const COMMITTED_FROM_PARTS: u64 = 28;
-/// The debt that a compaction which has not begun comes to, at most: collections gain on writers that are slowed down so much.
-const DEBT_OF_WANTED: f64 = 0.7;
+/// The debt that a compaction which has not begun comes to, at most, and once it has waited long: collections gain on writers that are
+/// slowed down so much.
+const DEBT_OF_WANTED: (f64, f64) = (0.7, 0.9);
 /// Parts that collections make room for at most, for the sake of compactions ...
 const COMPACTIONS_PARTS_MAX: u64 = 12;
 /// ... or what garbage may take of the goal divided by this: in a large database tables are large beside the slack, but not beside that.
@@ -74,6 +75,8 @@ pub struct Space {
     pub compacting: u64,
     /// What a compaction would write that has not begun.
     pub wanted: u64,
+    /// How long it has waited for room, in thousandths of long.
+    pub waited: u64,
     /// What the limit allows, or can be reached: while used bytes stay below, nothing needs to be done.
     pub goal: u64,
     /// What is taken by what is alive and by what leads to it: the goal leaves the rest to garbage.
@@ -124,7 +127,12 @@ impl Space {
         share(self.used(), GARBAGE_PARTS.0, self.goal + self.parts(GARBAGE_PARTS.1))
             .max(share(self.taken(), TAKEN_FROM_PARTS, self.filled()))
             .max(share(ahead, COMMITTED_FROM_PARTS, self.filled()))
-            .max(share(ahead + wanted, COMMITTED_FROM_PARTS, self.filled()).min(DEBT_OF_WANTED))
+            .max(share(ahead + wanted, COMMITTED_FROM_PARTS, self.filled()).min(self.debt_of_wanted()))
+    }
+
+    fn debt_of_wanted(&self) -> f64 {
+        let (least, most) = DEBT_OF_WANTED;
+        least + (most - least) * self.waited.min(1000) as f64 / 1000.0
     }
 
     /// Whether a job may write so many bytes beside others that free some: as far as the bound goes, and unless it would be what slows writers
@@ -319,7 +327,12 @@ mod tests {
         let debt = |wanted| Space { wanted, ..space(400, 20) }.debt();
         assert_eq!([debt(0), debt(10)], [0.0, 0.0], "there is room");
         assert!((debt(19) - 0.5).abs() < 1e-9, "writers are slowed down");
-        assert!((debt(1000) - DEBT_OF_WANTED).abs() < 1e-9, "but only so much");
+        assert!((debt(1000) - DEBT_OF_WANTED.0).abs() < 1e-9, "but only so much");
+        let waits = |waited| Space { wanted: 1000, waited, ..space(400, 20) }.debt();
+        assert!(
+            (waits(500) - 0.8).abs() < 1e-9 && (waits(5000) - DEBT_OF_WANTED.1).abs() < 1e-9,
+            "by and by"
+        );
         assert!(
             (Space { promised: 28, ..space(400, 20) }.debt() - 1.0).abs() < 1e-9,
             "unlike by what will be written for sure"

@@ -214,8 +214,8 @@ pub const BUGS: &[Bug] = &[
         what: "Room that a compaction waits for slows writers down as if it were taken.",
         edits: &[Edit {
             file: "cube/space.rs",
-            find: ".min(DEBT_OF_WANTED)",
-            put: ".min(if BUG { 1.0 } else { DEBT_OF_WANTED })",
+            find: ".min(self.debt_of_wanted())",
+            put: ".min(if BUG { 1.0 } else { self.debt_of_wanted() })",
         }],
         caught_by: ("lib", "cube::space::tests::room_for_a_compaction_is_made_before_it_begins"),
     },

@@ -16,8 +16,10 @@ use crate::base::sync::{Arc, AtomicU64, MutexGuard, Ordering};
 use crate::env::pool::Priority;
 use crate::index::{Compaction, Due, ManualTurn, Signals};
 
-/// A compaction waits for room while at most so many jobs end, of whatever kind ...
-const JOBS_WAITED_FOR_MAX: u64 = 32;
+/// A compaction waits for room while at most so many jobs end, of whatever kind, ...
+const JOBS_WAITED_FOR_MAX: u64 = 96;
+/// ... it has waited long, for which writers are slowed down more, after so many, ...
+const JOBS_WAITED_FOR_LONG: u64 = 64;
 /// ... and as long as nothing else is so far behind.
 const DEBT_WHILE_WAITING_MAX: f64 = 0.7;
 
@@ -46,14 +48,15 @@ impl Cube {
         state.waits_since = waiting.map(|_| since);
         let comes = demand == Demand::Busy && state.compaction_stopped.why().is_none();
         let wanted = if comes { coming.near_bytes() } else { 0 };
-        self.headroom.want(wanted.max(waiting.unwrap_or(0)));
+        let waited = (state.ended - since) * 1000 / JOBS_WAITED_FOR_LONG;
+        self.headroom.want(wanted.max(waiting.unwrap_or(0)), waited);
         waiting.is_some()
     }
 
     /// Starts the compactions that are due, for which nobody makes room.
     pub(super) fn start_without_room(&self, this: &Arc<Self>, state: &mut MutexGuard<'_, State>) {
         state.waits_since = None;
-        self.headroom.want(0);
+        self.headroom.want(0, 0);
         self.start_due(this, state, Due::USUAL, |_, _| true);
     }
 
