@@ -343,7 +343,16 @@ impl Cube {
             tables.filter(|(_, table)| !estimates.tables.contains_key(&table.id)).collect()
         };
         drop(version);
-        self.estimate_tables(&missing);
+        self.estimate_present(&missing);
+    }
+
+    /// Estimates what `tables` hide, which were in the present version a moment ago.
+    pub(super) fn estimate_present(&self, tables: &[(u8, Arc<TableMeta>)]) {
+        self.estimate_tables(tables);
+        let version = self.index.version();
+        let is_gone = |id: &TableId| version.tables().all(|(_, table)| table.id != *id);
+        // Whoever has replaced them meanwhile may have forgotten what was known before that.
+        self.forget_estimates(tables.iter().map(|(_, table)| table.id).filter(is_gone));
     }
 
     /// Forgets the estimates of tables that are gone, and what is noted of segments that are. Estimates of tables that are

@@ -237,8 +237,8 @@ pub const BUGS: &[Bug] = &[
         what: "What a compaction has dropped, because it was left behind, is subtracted from what is alive as hidden for ever.",
         edits: &[Edit {
             file: "cube/maintain/compact.rs",
-            find: "self.estimate_tables(&hiding.unwrap_or_default());",
-            put: "if !BUG {\n            self.estimate_tables(&hiding.unwrap_or_default());\n        }",
+            find: "self.estimate_present(&hiding.unwrap_or_default());",
+            put: "if !BUG {\n            self.estimate_present(&hiding.unwrap_or_default());\n        }",
         }],
         caught_by: ("engine", "what_was_left_behind_is_not_taken_for_hidden_any_more"),
     },

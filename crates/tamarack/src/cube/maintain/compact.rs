@@ -154,7 +154,7 @@ impl Cube {
         self.counters.compactions.fetch_add(1, Ordering::Relaxed);
         self.show_version();
         self.forget_estimates(gone.into_iter());
-        self.estimate_tables(&hiding.unwrap_or_default());
+        self.estimate_present(&hiding.unwrap_or_default());
         drop(outdated);
         self.estimate_missing();
         self.drop_dead_segments()?;
