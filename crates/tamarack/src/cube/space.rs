@@ -150,10 +150,11 @@ impl Space {
             || self.committed() + begun + bytes <= self.goal + self.parts(TAKEN_FROM_PARTS)
     }
 
-    /// Whether garbage is about to take the room that there is now for a compaction which writes so many bytes.
+    /// Whether garbage is about to take the room that there is now for a compaction which writes so many bytes. Below the goal there need not be any.
     pub fn is_filling(&self, bytes: u64) -> bool {
         let (from, to) = FILLING_PARTS;
-        (self.goal + self.parts(from)..self.goal + self.parts(to)).contains(&(self.used() + bytes))
+        let room = self.goal + self.parts(from)..self.goal + self.parts(to);
+        self.used() >= self.goal && room.contains(&(self.used() + bytes))
     }
 
     fn slows_writers(&self) -> bool {
@@ -323,6 +324,8 @@ mod tests {
         assert!(!over(large(250)) && over(large(251)), "nor is all garbage collected for it");
         let fills = |disk| space(disk, 0).is_filling(40);
         assert!(!fills(249) && fills(250) && fills(309) && !fills(310) && !fills(360));
+        let fills_beside_large = |disk| space(disk, 0).is_filling(200);
+        assert!(fills_beside_large(130) && !fills_beside_large(129), "a load is not garbage");
 
         let debt = |wanted| Space { wanted, ..space(400, 20) }.debt();
         assert_eq!([debt(0), debt(10)], [0.0, 0.0], "there is room");

@@ -30,8 +30,10 @@ const MARKS_MAX: usize = 64;
 
 /// Entries are looked up together that take so many bytes of memory, which is some 40,000 ...
 const STAGED_BYTES_MAX: u64 = 4 << 20;
-/// ... and no more than this part of a table of full size, as a table is what a job has memory for.
+/// ... and no more than this part of a table of full size, as a table is what a job has memory for ...
 const STAGED_PART_OF_TABLE: u64 = 4;
+/// ... or, where nothing was moved, than what stays in the processor's cache.
+const STAGED_BYTES_UNMOVED: u64 = 16 << 10;
 
 /// Runs every job to its end, side by side as far as there are threads.
 pub type RunAll<'a> = &'a dyn Fn(Vec<Job>);
@@ -240,11 +242,11 @@ impl CompactionJob {
         Ok((output.finish()?, stats))
     }
 
-    /// How much is staged: where nothing was moved, nothing need be looked up.
+    /// How much is staged.
     fn staged_bytes_max(&self) -> usize {
         let has_moved = self.plan.version.segments().moved().next().is_some();
-        let most = STAGED_BYTES_MAX.min(self.table_bytes_max / STAGED_PART_OF_TABLE);
-        if has_moved { usize::try_from(most).unwrap_or(usize::MAX) } else { 0 }
+        let most = if has_moved { STAGED_BYTES_MAX } else { STAGED_BYTES_UNMOVED };
+        most.min(self.table_bytes_max / STAGED_PART_OF_TABLE) as usize
     }
 
     /// Writes what is `staged`, but for what garbage collection has left behind.
