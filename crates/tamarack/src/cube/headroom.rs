@@ -141,7 +141,7 @@ impl Headroom {
     }
 
     /// What compactions would write that have not begun.
-    pub fn wanted(&self) -> u64 {
+    fn wanted(&self) -> u64 {
         self.wanted.load(Ordering::Relaxed) + self.starting.load(Ordering::Relaxed)
     }
 

@@ -2,9 +2,9 @@
 //!
 //! A compaction has its inputs and its outputs on disk for a while. Where garbage already takes what it may, one that began as soon as its
 //! level is due would have writers wait until it is over. So room is made beforehand. From when the next compaction of level 0 is half due,
-//! more and more of what it will write is *wanted*: collections make room for it, and writers are slowed down gently at most. One that is due
-//! waits until there is room, as long as somebody makes some; and where garbage is about to take room that is there now, as
-//! after a load, level 0 does not wait until it is due.
+//! more and more of what it will write is *wanted*: collections make room for it, and writers are slowed down gently. One that is due
+//! waits until there is room, as long as somebody makes some, and the longer, the more they are slowed down; and where garbage is about to
+//! take room that is there now, as after a load, level 0 does not wait until it is due.
 
 use super::super::Cube;
 use super::super::headroom::Claim;

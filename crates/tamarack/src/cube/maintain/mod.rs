@@ -32,6 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Cube;
 use super::collect::Replacing;
+use super::headroom::Filled;
 use super::publish::Ticket;
 use super::space::{Demand, Space};
 use crate::base::error::{Error, ErrorKind, Result};
@@ -194,7 +195,8 @@ impl Cube {
         }
         let demand = if state.idle { Demand::Idle } else { Demand::Busy };
         let waits = self.start_compactions(&this, state, space, demand);
-        let space = &Space { wanted: self.headroom.wanted(), ..*space };
+        let Filled { wanted, waited, .. } = self.headroom.filled();
+        let space = &Space { wanted, waited, ..*space };
         self.start_replacing(&this, state);
         if state.idle {
             self.index.files().release_stock();
