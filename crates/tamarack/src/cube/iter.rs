@@ -30,8 +30,9 @@ const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// ... and those that it may hold however little memory there is.
 const WINDOW_BYTES_MIN: u64 = 64 * 1024;
 /// Windows that are read while the caller is busy with the one before them: while one is waited for, others are under way. So many if
-/// there is memory for it: of three sorted runs, each in large pages, a window has a third of one of each.
-const WINDOWS_AHEAD: u64 = 8;
+/// there is memory for it: of three sorted runs, each in large pages, a window has a third of one of each, and a virtual device may tell of
+/// all that is under way at a time.
+const WINDOWS_AHEAD: u64 = 16;
 /// The same where there is little memory: larger windows are better then than more of them.
 const WINDOWS_AHEAD_MIN: u64 = 4;
 /// What is read at a time beside those: the present window, and about as much as one in buffers between them.
@@ -260,13 +261,20 @@ impl CubeIter {
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
         let windows = self.windows_held() - WINDOWS_BESIDE;
-        while (self.ahead.len() as u64) < windows && matches!(self.beyond, Beyond::Unknown) {
+        // It may end with the next step: another window is begun only while no more lies ahead than it has gone over.
+        let entries_max = self.steps as usize;
+        let mut entries = self.ahead.iter().map(Window::len).sum::<usize>();
+        while (self.ahead.len() as u64) < windows
+            && entries < entries_max
+            && matches!(self.beyond, Beyond::Unknown)
+        {
             let mut window = self.spare_windows.pop().unwrap_or_default();
             self.fill(&mut window);
             if window.len() == 0 {
                 self.spare_windows.push(window);
                 break;
             }
+            entries += window.len();
             self.ahead.push_back(window);
         }
         let is_past_cache = !self.how.fill_cache || self.cube.reader.segments().are_direct();

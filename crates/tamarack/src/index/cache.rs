@@ -165,6 +165,11 @@ impl TableCache {
         self.tables.get_or_insert_with(&id, || self.open(id))
     }
 
+    /// Table `id` if it is open; that is no use of it.
+    pub fn peek(&self, id: TableId) -> Option<Arc<TableReader>> {
+        self.tables.peek(&id)
+    }
+
     /// From now on at most so many tables are open.
     pub fn set_open_max(&self, tables_max: usize) {
         self.tables.set_capacity(tables_max as u64);

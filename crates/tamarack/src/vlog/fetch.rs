@@ -331,9 +331,8 @@ impl Fetch {
         if !id.is_done(*tail) || !loads.are_worth_it() {
             return false;
         }
-        let Ok(segment) = self.reader.segments().get(id) else { return false };
         let wanted = range.end - range.start;
-        let loaded = segment.load(range);
+        let loaded = self.reader.segments().load(id, range);
         if loaded.is_there || loaded.read > 0 {
             loads.note(wanted, loaded.read);
         }

@@ -211,6 +211,18 @@ impl OpenSegments {
         })
     }
 
+    /// Has `range` of segment `id` in memory, as [`OpenSegment::load`] does. One that is not open is loaded before its header is read, which would
+    /// have to wait for whatever else the device is reading, and with it all who walk over the segment: the header comes with its first page.
+    pub(super) fn load(&self, id: SegmentId, range: Range<u64>) -> Loaded {
+        match self.open.get(&id) {
+            Some(segment) => segment.load(range),
+            None => {
+                let file = self.fs.open_read(&self.path(id));
+                file.and_then(|file| file.load(range)).unwrap_or_default()
+            }
+        }
+    }
+
     fn known_seed(&self, id: SegmentId) -> Option<Seed> {
         self.seeds.lock().get(&id).copied()
     }
@@ -393,6 +405,17 @@ mod tests {
         assert_eq!(open(1).expect("it is known"), seed);
         segments.forget(SegmentId(1));
         assert_eq!(open(1).expect_err("it has none").kind(), crate::base::error::ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn a_segment_is_loaded_before_its_header_is_looked_at() {
+        let segments = segments(1, 16);
+        let file = segments.fs.open_write(&segments.path(SegmentId(1))).expect("nothing fails");
+        file.write_at(&[0; SEGMENT_HEADER_BYTES as usize], 0).expect("nothing fails");
+        assert!(segments.load(SegmentId(1), 0..10).is_there);
+        assert!(segments.get(SegmentId(1)).is_err(), "whoever reads it is told");
+        let missing = segments.load(SegmentId(2), 0..10);
+        assert!(!missing.is_there && missing.read == 0);
     }
 
     #[test]

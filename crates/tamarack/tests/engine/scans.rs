@@ -1,6 +1,7 @@
 //! Walks that are long enough for values to be read ahead: what they show, what they read, and where they tell errors.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use crate::common::garbage::{Content, walk};
 use crate::common::place::Place;
@@ -123,6 +124,30 @@ fn a_walk_may_turn_and_leave_off_wherever_it_has_read_ahead() {
             };
             assert_at(&mut iter, expected, random.one_in(asks_one_in));
         }
+    }
+}
+
+/// Whoever ends a walk has read little for nothing, wherever that is: no more lies ahead than behind, but for what is left of windows.
+#[test]
+fn a_walk_that_ends_has_read_a_few_times_what_it_went_over() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &options()).unwrap();
+    in_order(&db, KEYS, 1000);
+    let read = || db.stats().value_read_bytes;
+    for (length, from) in [20, 70, 90, 130, 200, 300, 600, 1000].into_iter().zip((0..).step_by(500)) {
+        let before = read();
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek(&key(from)).unwrap();
+        for _ in 1..length {
+            assert!(!iter.value().unwrap().is_empty());
+            iter.next().unwrap();
+        }
+        assert!(!iter.value().unwrap().is_empty());
+        // Those who read ahead come that far.
+        std::thread::sleep(Duration::from_millis(20));
+        drop(iter);
+        let values = (read() - before) / 1030;
+        assert!((length / 2..=4 * length + 64).contains(&values), "{values} values for {length}");
     }
 }
 

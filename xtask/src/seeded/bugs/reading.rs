@@ -188,4 +188,24 @@ pub const BUGS: &[Bug] = &[
             "vlog::reader::tests::single_reads_tell_whether_memory_is_scarce_unless_they_go_past_the_cache",
         ),
     },
+    Bug {
+        name: "walks-read-far-beyond-their-end",
+        what: "A walk that has gone over a few entries has as many windows read ahead as a long one.",
+        edits: &[Edit {
+            file: "cube/iter.rs",
+            find: "let entries_max = self.steps as usize;",
+            put: "let entries_max = if BUG { usize::MAX } else { self.steps as usize };",
+        }],
+        caught_by: ("engine", "a_walk_that_ends_has_read_a_few_times_what_it_went_over"),
+    },
+    Bug {
+        name: "next-table-is-waited-for",
+        what: "A long walk has nothing of the next table read before it gets there.",
+        edits: &[Edit {
+            file: "index/table/cursor.rs",
+            find: "let is_near = self.end == End::Near;",
+            put: "let is_near = self.end == End::Near && !BUG;",
+        }],
+        caught_by: ("lib", "index::level_cursor::tests::a_long_scan_waits_for_no_table_but_the_first"),
+    },
 ];

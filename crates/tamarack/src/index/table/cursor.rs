@@ -20,6 +20,8 @@ pub struct TableCursor {
     fill_cache: bool,
     /// What it has read ahead.
     ahead: ReadAhead,
+    /// Whether a long scan is about to leave the table.
+    end: End,
     top: IndexSlot,
     /// The slot in the partition that `top` leads to; unused if the top leads to data blocks itself.
     leaf: IndexSlot,
@@ -38,6 +40,17 @@ struct IndexSlot {
     slot: usize,
 }
 
+/// What a scan that has come a long way has left of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The device has not been asked for all of it.
+    Far,
+    /// It has.
+    Near,
+    /// And somebody knows.
+    Told,
+}
+
 #[derive(Debug)]
 struct LoadedBlock {
     block: Arc<Block>,
@@ -47,11 +60,18 @@ struct LoadedBlock {
 impl TableCursor {
     /// A cursor that stands nowhere yet.
     pub fn new(table: Arc<TableReader>, fill_cache: bool) -> Self {
+        let ahead = ReadAhead::new(table.read_ahead_max());
+        Self::reading_on(table, fill_cache, ahead)
+    }
+
+    /// The same for a scan that has come to one end of the table from another one, and `ahead` with it.
+    fn reading_on(table: Arc<TableReader>, fill_cache: bool, ahead: ReadAhead) -> Self {
         let top =
             || IndexSlot { block: Arc::clone(table.top()), offset: table.footer().top_index.offset, slot: 0 };
         Self {
             fill_cache,
-            ahead: ReadAhead::new(table.read_ahead_max()),
+            ahead,
+            end: End::Far,
             top: top(),
             leaf: top(),
             data: None,
@@ -110,6 +130,9 @@ impl TableCursor {
         // Let go of the old block first, so that a failure leaves none.
         self.data = None;
         let block = self.table.block_ahead(handle, self.fill_cache, &mut self.ahead)?;
+        if self.end == End::Far && self.ahead.has_asked_for_rest(self.table.properties().data_bytes) {
+            self.end = End::Near;
+        }
         self.data = Some(LoadedBlock { block, offset: handle.offset });
         Ok(())
     }
@@ -125,6 +148,39 @@ impl TableCursor {
             self.leaf = IndexSlot { block, offset: handle.offset, slot: 0 };
         }
         Ok(())
+    }
+
+    /// Midway through a partition, has the device begin with the one that a scan comes to next.
+    fn have_next_leaf_read(&self, forward: bool) {
+        let is_midway = self.leaf.slot == self.leaf.block.restarts() / 2;
+        if self.table.is_partitioned() && is_midway && self.ahead.is_reading_on() {
+            let next = if forward { Some(self.top.slot + 1) } else { self.top.slot.checked_sub(1) };
+            next.inspect(|&slot| self.table.have_partition_read(slot));
+        }
+    }
+
+    /// Whether a scan has come so far that the device should begin with the next table, too. It is told once.
+    #[inline]
+    pub fn comes_near_end(&mut self) -> bool {
+        let is_near = self.end == End::Near;
+        if is_near {
+            self.end = End::Told;
+        }
+        is_near
+    }
+
+    /// Has the device begin with `table`, which a scan goes on to from here.
+    pub fn have_next_table_read(&self, table: &TableReader, forward: bool) {
+        if table.is_partitioned() {
+            table.have_partition_read(if forward { 0 } else { table.top().restarts() - 1 });
+        }
+        table.source().have_read(self.ahead.beginning(forward, table.properties().data_bytes));
+    }
+
+    /// A cursor over `table`, which stands nowhere yet, for the scan that goes on there.
+    pub fn go_on_in(self, table: Arc<TableReader>, forward: bool) -> Self {
+        let ahead = self.ahead.go_on_at(if forward { 0 } else { table.properties().data_bytes });
+        Self::reading_on(table, self.fill_cache, ahead)
     }
 
     /// The slot that leads to data blocks.
@@ -170,6 +226,7 @@ impl TableCursor {
             self.load_leaf()?;
             self.leaf.slot = 0;
         }
+        self.have_next_leaf_read(true);
         self.load_data()?;
         self.in_block(|position, block, _| position.seek_to_first(block))
     }
@@ -187,6 +244,7 @@ impl TableCursor {
         } else {
             return Ok(());
         }
+        self.have_next_leaf_read(false);
         self.load_data()?;
         self.in_block(|position, block, _| position.seek_to_last(block))
     }

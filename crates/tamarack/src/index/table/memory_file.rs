@@ -22,6 +22,18 @@ pub struct MemoryFile {
 struct Cached {
     ranges: Vec<Range<u64>>,
     missed: u64,
+    waited: u64,
+}
+
+impl Cached {
+    fn has(&self, range: Range<u64>) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            let Some(there) = self.ranges.iter().find(|there| there.contains(&at)) else { return false };
+            at = there.end;
+        }
+        true
+    }
 }
 
 impl MemoryFile {
@@ -51,6 +63,11 @@ impl MemoryFile {
         cached.as_ref().map_or((0, Vec::new()), |cached| (cached.missed, cached.ranges.clone()))
     }
 
+    /// How often since then something was wanted that nobody had asked to be read ahead until then.
+    pub fn waited(&self) -> u64 {
+        self.cached.lock().as_ref().map_or(0, |cached| cached.missed + cached.waited)
+    }
+
     /// Whether everything written has been synced.
     pub fn is_synced(&self) -> bool {
         *self.synced.lock()
@@ -64,6 +81,9 @@ fn unsupported<T>() -> io::Result<T> {
 impl File for MemoryFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         *self.reads.lock() += 1;
+        if let Some(cached) = &mut *self.cached.lock() {
+            cached.waited += u64::from(!cached.has(offset..offset + buf.len() as u64));
+        }
         let bytes = self.bytes.lock();
         let rest = bytes.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buf.len());
@@ -72,12 +92,11 @@ impl File for MemoryFile {
     }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<bool> {
-        if let Some(cached) = &mut *self.cached.lock() {
-            let end = offset + buf.len() as u64;
-            if !cached.ranges.iter().any(|range| range.contains(&offset) && end <= range.end) {
-                cached.missed += 1;
-                return Ok(false);
-            }
+        if let Some(cached) = &mut *self.cached.lock()
+            && !cached.has(offset..offset + buf.len() as u64)
+        {
+            cached.missed += 1;
+            return Ok(false);
         }
         Ok(self.read_at(buf, offset)? == buf.len())
     }

@@ -308,6 +308,16 @@ impl TableReader {
         self.footer.index_levels == 2
     }
 
+    /// Has the device begin to read partition `number` of the index, if there is one.
+    pub(super) fn have_partition_read(&self, number: usize) {
+        // What is wrong with it is told by who reads it.
+        if number < self.top.restarts()
+            && let Ok((_, entry)) = self.top.index_entry(number)
+        {
+            self.source.have_read(entry.handle.offset..entry.handle.end());
+        }
+    }
+
     /// Takes its blocks out of the cache, as far as what leads to them is there: soon nobody will ask for them any more.
     pub fn forget_blocks(&self) {
         for entry in index_entries(&self.top) {

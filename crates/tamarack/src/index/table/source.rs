@@ -29,22 +29,35 @@ pub struct BlockSource {
 
 /// What a scan has read ahead of itself. It reads single blocks at first, and ever larger stretches while every
 /// block follows the one before it, or lies before the one behind it if the scan goes backward. While it goes through a
-/// stretch the device is already at the next one.
+/// stretch the device is already at the next ones.
 #[derive(Debug)]
 pub struct ReadAhead {
+    /// What is held begins here; [`NOWHERE`] if a block can follow nothing.
     offset: u64,
     bytes: Vec<u8>,
     window: u64,
     window_max: u64,
+    /// As far as this the device has been asked for what comes, in the direction of the scan; [`NOWHERE`] if for nothing.
+    advised_to: u64,
 }
 
 /// Smallest stretch that is read at a time.
 const WINDOW_MIN: u64 = 16 * 1024;
+/// So many of the largest stretches are on their way to memory: the device has much else to read for a scan that wants values.
+const STRETCHES_AHEAD: u64 = 4;
+/// No place in a file.
+const NOWHERE: u64 = u64::MAX;
 
 impl ReadAhead {
     /// Nothing yet; later at most `window_max` bytes at a time.
     pub fn new(window_max: u64) -> Self {
-        Self { offset: 0, bytes: Vec::new(), window: 0, window_max }
+        Self { offset: NOWHERE, bytes: Vec::new(), window: 0, window_max, advised_to: NOWHERE }
+    }
+
+    /// What comes of this in the next table of a scan, which goes on there at `offset`: either end of its blocks.
+    pub fn go_on_at(mut self, offset: u64) -> Self {
+        self.bytes.clear();
+        Self { offset, advised_to: NOWHERE, ..self }
     }
 
     fn end(&self) -> u64 {
@@ -52,35 +65,65 @@ impl ReadAhead {
     }
 
     /// Whether it has not jumped.
-    fn is_reading_on(&self) -> bool {
+    pub fn is_reading_on(&self) -> bool {
         self.window > 0
     }
 
-    fn holds(&self, handle: BlockHandle) -> bool {
-        handle.offset >= self.offset && handle.end() <= self.end()
+    /// Whether stretches do not become larger any more: the scan has come a long way.
+    pub fn is_long(&self) -> bool {
+        self.window == self.window_max
     }
 
-    /// What to read for the block at `handle`, which is not held, and what of the first `end` bytes a scan that goes on
-    /// like this will want after that: no more than the block, and nothing, if it has jumped.
+    fn holds(&self, handle: BlockHandle) -> bool {
+        self.offset != NOWHERE && handle.offset >= self.offset && handle.end() <= self.end()
+    }
+
+    /// Forgets what was to be held: it was not to be had.
+    fn lose(&mut self) {
+        (self.offset, self.window) = (NOWHERE, 0);
+        self.bytes.clear();
+    }
+
+    /// Whether it is long, and all that comes of the first `end` bytes in its direction is read, or on its way.
+    pub fn has_asked_for_rest(&self, end: u64) -> bool {
+        self.is_long() && (self.advised_to == 0 || self.advised_to != NOWHERE && self.advised_to >= end)
+    }
+
+    /// What a long scan will want first of the table that it goes on to, of the first `end` bytes of it.
+    pub fn beginning(&self, forward: bool, end: u64) -> Range<u64> {
+        let bytes = STRETCHES_AHEAD * self.window_max;
+        if forward { 0..bytes.min(end) } else { end.saturating_sub(bytes)..end }
+    }
+
+    /// What to read for the block at `handle`, which is not held, and what of the first `end` bytes to have on its way for a scan that goes on
+    /// like this: no more than the block, and nothing, if it has jumped.
     fn widen(&mut self, handle: BlockHandle, end: u64) -> (Range<u64>, Range<u64>) {
         let block = handle.offset..handle.end();
-        let (start, held) = (self.offset, !self.bytes.is_empty());
-        let forward = held && (start..=self.end()).contains(&block.start);
-        let backward = held && !forward && block.start < start && block.end >= start;
+        let (start, is_somewhere) = (self.offset, self.offset != NOWHERE);
+        let forward = is_somewhere && (start..=self.end()).contains(&block.start);
+        let backward = is_somewhere && !forward && block.start < start && block.end >= start;
         if !forward && !backward {
             self.window = 0;
+            self.advised_to = NOWHERE;
             return (block, 0..0);
         }
         self.window = (self.window * 2).clamp(WINDOW_MIN, self.window_max);
-        if forward {
-            let read = block.start..(block.start + self.window).min(end).max(block.end);
-            let next = read.end..(read.end + self.window).min(end).max(read.end);
-            (read, next)
+        let ahead = if self.is_long() { STRETCHES_AHEAD * self.window } else { self.window };
+        let read = if forward {
+            block.start..(block.start + self.window).min(end).max(block.end)
         } else {
-            let read = block.end.saturating_sub(self.window).min(block.start)..block.end;
-            let next = read.start.saturating_sub(self.window)..read.start;
-            (read, next)
-        }
+            block.end.saturating_sub(self.window).min(block.start)..block.end
+        };
+        let next = if forward {
+            // From a turn on what was asked for lies elsewhere.
+            let from = if self.advised_to == NOWHERE { read.end } else { self.advised_to.max(read.end) };
+            from..(read.end + ahead).min(end).max(from)
+        } else {
+            let to = self.advised_to.min(read.start);
+            read.start.saturating_sub(ahead).min(to)..to
+        };
+        self.advised_to = if forward { next.end } else { next.start };
+        (read, next)
     }
 }
 
@@ -149,14 +192,19 @@ impl BlockSource {
             } else {
                 self.read_alone(&mut ahead.bytes, read.start)
             };
-            done.inspect_err(|_| ahead.bytes.clear())?;
-            if !next.is_empty() {
-                // Advice changes no result: without it the scan waits longer.
-                self.file.read_ahead(next.start, next.end - next.start).ok();
-            }
+            done.inspect_err(|_| ahead.lose())?;
+            self.have_read(next);
         }
         let start = (handle.offset - ahead.offset) as usize;
         self.unpack(handle, Cow::Borrowed(&ahead.bytes[start..start + len]))
+    }
+
+    /// Has the device begin to read `range`, which somebody will want soon.
+    pub fn have_read(&self, range: Range<u64>) {
+        if !range.is_empty() {
+            // Advice changes no result: without it whoever wants this waits longer.
+            self.file.read_ahead(range.start, range.end - range.start).ok();
+        }
     }
 
     /// A corruption error of this file.
@@ -193,9 +241,7 @@ impl BlockSource {
             if self.file.read_cached(bytes, offset).is_ok_and(|found| found) {
                 return Ok(());
             }
-            let along = self.around.neighbourhood(offset);
-            // Advice changes no result: without it the next ones wait longer.
-            self.file.read_ahead(along.start, along.end - along.start).ok();
+            self.have_read(self.around.neighbourhood(offset));
         }
         self.read_exact(bytes, offset)
     }
@@ -272,10 +318,82 @@ mod tests {
 
     #[test]
     fn a_scan_reads_ever_larger_stretches_in_its_direction() {
-        let forward = [(0..1, 0..0), (1..5, 5..9), (5..13, 13..21), (13..21, 21..29), (21..29, 29..37)];
-        assert_eq!(reads(0..29), forward);
-        let backward = [(63..64, 0..0), (59..63, 55..59), (51..59, 43..51), (43..51, 35..43)];
-        assert_eq!(reads((43..64).rev()), backward);
+        let forward = [
+            (0..1, 0..0),
+            (1..5, 5..9),
+            (5..13, 13..45),
+            (13..21, 45..53),
+            (21..29, 53..61),
+            (29..37, 61..64),
+        ];
+        assert_eq!(reads(0..37), forward);
+        let backward = [
+            (63..64, 0..0),
+            (59..63, 55..59),
+            (51..59, 19..51),
+            (43..51, 11..19),
+            (35..43, 3..11),
+            (27..35, 0..3),
+        ];
+        assert_eq!(reads((27..64).rev()), backward);
+    }
+
+    #[test]
+    fn a_scan_that_turns_asks_for_what_lies_on_the_other_side() {
+        let there_and_back = reads((8..37).chain((0..21).rev()));
+        assert_eq!(
+            there_and_back[4..],
+            [(29..37, 61..64), (20..21, 0..0), (16..20, 12..16), (8..16, 0..8), (0..8, 0..0)]
+        );
+    }
+
+    #[test]
+    fn in_the_next_table_a_scan_goes_on_as_it_was() {
+        let mut ahead = ReadAhead::new(32 * 1024);
+        let read = |ahead: &mut ReadAhead, number| {
+            let (read, next) = ahead.widen(handle(number), END);
+            (ahead.offset, ahead.bytes) = (read.start, vec![0; (read.end - read.start) as usize]);
+            let blocks = |range: Range<u64>| range.start / BLOCK..range.end / BLOCK;
+            (blocks(read), blocks(next))
+        };
+        for number in [0, 1, 5] {
+            read(&mut ahead, number);
+            assert!(!ahead.has_asked_for_rest(END));
+        }
+        assert!(ahead.is_long());
+        read(&mut ahead, 13);
+        read(&mut ahead, 21);
+        read(&mut ahead, 29);
+        assert!(ahead.has_asked_for_rest(END), "the last stretch is on its way");
+        assert_eq!(ahead.beginning(true, END), 0..32 * BLOCK);
+        let mut ahead = ahead.go_on_at(0);
+        assert!(!ahead.has_asked_for_rest(END));
+        assert_eq!(read(&mut ahead, 0), (0..8, 8..40));
+        // Backward, and from a table that was too short for a long scan.
+        let mut ahead = ReadAhead::new(32 * 1024);
+        read(&mut ahead, 9);
+        read(&mut ahead, 8);
+        assert!(!ahead.is_long());
+        let mut ahead = ahead.go_on_at(END);
+        assert_eq!(read(&mut ahead, 63), (56..64, 24..56));
+        read(&mut ahead, 55);
+        assert!(!ahead.has_asked_for_rest(END));
+        for number in [47, 39, 31] {
+            read(&mut ahead, number);
+        }
+        assert!(ahead.has_asked_for_rest(END));
+        assert_eq!(ahead.beginning(false, END), 32 * BLOCK..END);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_followed_by_nothing() {
+        let mut ahead = ReadAhead::new(32 * 1024);
+        let (read, _) = ahead.widen(handle(3), END);
+        ahead.offset = read.start;
+        ahead.lose();
+        assert!(!ahead.holds(handle(3)));
+        assert_eq!(ahead.widen(handle(3), END).1, 0..0);
+        assert!(!ahead.is_reading_on());
     }
 
     #[test]
