@@ -19,6 +19,7 @@ use crate::base::error::{Error, Result};
 use crate::base::memory::Taken;
 use crate::base::sync::Arc;
 use crate::vlog::fetch::How;
+use crate::vlog::loads::Pace;
 use crate::vlog::walk_pages::WalkPages;
 
 /// Entries of the largest window of a caller that asks for few values.
@@ -30,9 +31,10 @@ const WINDOW_BYTES_MAX: u64 = 2 * 1024 * 1024;
 /// ... and those that it may hold however little memory there is.
 const WINDOW_BYTES_MIN: u64 = 64 * 1024;
 /// Windows that are read while the caller is busy with the one before them: while one is waited for, others are under way. So many if
-/// there is memory for it: of three sorted runs, each in large pages, a window has a third of one of each, and a virtual device may tell of
-/// all that is under way at a time.
-const WINDOWS_AHEAD: u64 = 16;
+/// there is memory for it: of three sorted runs, each in large pages, a window has a third of one of each.
+const WINDOWS_AHEAD: u64 = 8;
+/// The same for a walk that has come a long way: a virtual device may tell of all that is under way at a time.
+const WINDOWS_AHEAD_LONG: u64 = 16;
 /// The same where there is little memory: larger windows are better then than more of them.
 const WINDOWS_AHEAD_MIN: u64 = 4;
 /// What is read at a time beside those: the present window, and about as much as one in buffers between them.
@@ -261,6 +263,7 @@ impl CubeIter {
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
         let windows = self.windows_held() - WINDOWS_BESIDE;
+        self.spare_buffers.truncate(windows as usize);
         // It may end with the next step: another window is begun only while no more lies ahead than it has gone over.
         let entries_max = self.steps as usize;
         let mut entries = self.ahead.iter().map(Window::len).sum::<usize>();
@@ -302,12 +305,17 @@ impl CubeIter {
 
     /// How many windows there are at a time.
     fn windows_held(&mut self) -> u64 {
+        let most = match self.sweep.loads.pace() {
+            Pace::MemoryIsScarce => WINDOWS_AHEAD_MIN,
+            Pace::Usual => WINDOWS_AHEAD,
+            Pace::Long => WINDOWS_AHEAD_LONG,
+        };
         let windows = self.memory().bytes() / WINDOW_BYTES_MAX;
-        windows.clamp(WINDOWS_AHEAD_MIN + WINDOWS_BESIDE, WINDOWS_AHEAD + WINDOWS_BESIDE)
+        windows.clamp(WINDOWS_AHEAD_MIN + WINDOWS_BESIDE, most + WINDOWS_BESIDE)
     }
 
     fn memory(&mut self) -> &Taken {
-        let bytes = (WINDOWS_AHEAD + WINDOWS_BESIDE) * WINDOW_BYTES_MAX;
+        let bytes = (WINDOWS_AHEAD_LONG + WINDOWS_BESIDE) * WINDOW_BYTES_MAX;
         self.memory.get_or_insert_with(|| self.cube.memory.scans.take_up_to(bytes))
     }
 

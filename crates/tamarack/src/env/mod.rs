@@ -199,6 +199,11 @@ pub trait File: Any + Send + Sync + fmt::Debug {
     fn load(&self, _range: Range<u64>) -> io::Result<Loaded> {
         Ok(Loaded::default())
     }
+    /// Lets the system give up what it has of `range` in memory, as far as that is written to the device: whoever had it [loaded](Self::load)
+    /// does not want it any more. Advice: an error is reported but changes no result. Where the system has no such call this does nothing.
+    fn unload(&self, _range: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes the file's data (not its name) durable. After a failure nothing that was written since the last
     /// success may be taken as durable, not even if a second call succeeds.
     fn sync_data(&self) -> io::Result<()>;

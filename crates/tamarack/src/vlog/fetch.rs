@@ -13,7 +13,7 @@ use std::ops::Range;
 use self::share::{Share, Wait};
 use super::loads::Loads;
 use super::open_segments::OpenSegment;
-use super::piece::Piece;
+use super::piece::{Piece, pieces};
 use super::plan::{
     RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretch_at, stretches, walk,
 };
@@ -331,12 +331,21 @@ impl Fetch {
         if !id.is_done(*tail) || !loads.are_worth_it() {
             return false;
         }
-        let wanted = range.end - range.start;
-        let loaded = self.reader.segments().load(id, range);
-        if loaded.is_there || loaded.read > 0 {
-            loads.note(wanted, loaded.read);
+        let (wanted, mut is_there, mut is_read) = (range.end - range.start, true, false);
+        for place in pieces(id, range) {
+            let loaded = self.reader.segments().load(id, place.range());
+            if loaded.read > 0 {
+                for passed in loads.note_loaded(place, loaded.read) {
+                    self.reader.segments().unload(passed.segment(), passed.range());
+                }
+            }
+            is_there &= loaded.is_there;
+            is_read |= loaded.read > 0;
         }
-        loaded.is_there
+        if is_there || is_read {
+            loads.note_wanted(wanted);
+        }
+        is_there
     }
 
     fn begin_share(&self) -> Option<(Range<usize>, Vec<u8>)> {

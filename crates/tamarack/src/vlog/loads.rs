@@ -1,20 +1,45 @@
 //! What a walk has had loaded, beside what it wanted of that.
 //!
-//! Loading reads whole large pages, and a walk is expected to want the rest of them later. If it does not, or they are not in memory any more by then,
-//! much is loaded for little; and then it ends.
+//! Loading reads whole large pages, and a walk is expected to want the rest of them later. If it does not, much is loaded for little; and then it
+//! ends. If they are not in memory any more by then, more lies ahead of the walk than there is memory for.
 
-use crate::base::sync::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+
+use super::piece::Place;
+use crate::base::sync::{AtomicU64, Mutex, Ordering};
 
 /// So much may be loaded whatever is wanted of it: a walk through eight sorted runs begins with two large pages in each, and turns.
 const FREE_BYTES: u64 = 64 << 20;
 /// Beyond that, at most so many times what was wanted.
 const BYTES_PER_WANTED: u64 = 2;
+/// A walk that has wanted so much has come a long way.
+const LONG_BYTES: u64 = 192 << 20;
+/// What was loaded is remembered for so many large pages: several times what lies ahead of a walk.
+const REMEMBERED_MAX: usize = 128;
+/// Where memory is scarce the last so many stay in memory: about what a walk through three sorted runs is in, and what is on its way for it.
+const KEPT_MAX: usize = 12;
+/// So many may be loaded once more: a reader beside the walk, or the kernel, may have had its reasons.
+const AGAIN_MAX: u64 = 4;
 
 /// What one walk has had loaded.
 #[derive(Debug, Default)]
 pub struct Loads {
     wanted: AtomicU64,
     loaded: AtomicU64,
+    /// The places of the last, oldest first. Held for a look at them.
+    last: Mutex<VecDeque<Place>>,
+    again: AtomicU64,
+}
+
+/// How much should be on its way for a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// What was loaded is gone before it is wanted.
+    MemoryIsScarce,
+    /// It may end soon.
+    Usual,
+    /// It has come a long way, and there was memory for it.
+    Long,
 }
 
 impl Loads {
@@ -25,10 +50,36 @@ impl Loads {
         self.loaded.load(Ordering::Relaxed) <= most
     }
 
-    /// So many bytes were wanted of what is in memory now, and so many had to be read for that.
-    pub fn note(&self, wanted: u64, loaded: u64) {
-        self.wanted.fetch_add(wanted, Ordering::Relaxed);
-        self.loaded.fetch_add(loaded, Ordering::Relaxed);
+    /// So many bytes were wanted of what is in memory now.
+    pub fn note_wanted(&self, bytes: u64) {
+        self.wanted.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes had to be read for the large page at `place`. Returns those that should make room for what comes, if memory is scarce: the
+    /// walk has gone over them.
+    pub fn note_loaded(&self, place: Place, bytes: u64) -> Vec<Place> {
+        self.loaded.fetch_add(bytes, Ordering::Relaxed);
+        let mut last = self.last.lock();
+        if let Some(at) = last.iter().position(|there| *there == place) {
+            self.again.fetch_add(1, Ordering::Relaxed);
+            last.remove(at);
+        }
+        last.push_back(place);
+        let is_scarce = self.pace() == Pace::MemoryIsScarce;
+        let more = last.len().saturating_sub(if is_scarce { KEPT_MAX } else { REMEMBERED_MAX });
+        let oldest = last.drain(..more);
+        if is_scarce { oldest.collect() } else { Vec::new() }
+    }
+
+    /// How much should lie ahead of the walk.
+    pub fn pace(&self) -> Pace {
+        if self.again.load(Ordering::Relaxed) > AGAIN_MAX {
+            Pace::MemoryIsScarce
+        } else if self.wanted.load(Ordering::Relaxed) > LONG_BYTES {
+            Pace::Long
+        } else {
+            Pace::Usual
+        }
     }
 }
 
@@ -36,7 +87,19 @@ impl Loads {
 mod tests {
     use super::*;
 
+    use crate::base::ids::SegmentId;
+
     const MIB: u64 = 1 << 20;
+
+    fn place(number: u64) -> Place {
+        Place::of(SegmentId(1 + number as u32 / 16), number % 16 * 2 * MIB)
+    }
+
+    /// One wanted a piece of a segment, and it was read for that. Returns what is to be given up.
+    fn note(loads: &Loads, number: u64, wanted: u64, loaded: u64) -> Vec<Place> {
+        loads.note_wanted(wanted);
+        if loaded > 0 { loads.note_loaded(place(number), loaded) } else { Vec::new() }
+    }
 
     #[test]
     fn a_walk_that_wants_what_it_loads_goes_on() {
@@ -44,19 +107,54 @@ mod tests {
         for step in 0..1000 {
             assert!(loads.are_worth_it(), "{step}");
             // Three sorted runs: of three windows one finds what the others have loaded.
-            loads.note(2 * MIB, if step % 3 == 0 { 0 } else { 4 * MIB });
+            note(&loads, step, 2 * MIB, if step % 3 == 0 { 0 } else { 4 * MIB });
         }
     }
 
     #[test]
     fn one_that_wants_little_of_it_does_not() {
         let loads = Loads::default();
-        let steps = (0..100).take_while(|_| {
-            loads.note(MIB / 8, 4 * MIB);
+        let steps = (0..100).take_while(|&step| {
+            note(&loads, step, MIB / 8, 4 * MIB);
             loads.are_worth_it()
         });
         assert_eq!(steps.count(), 17);
-        loads.note(16 * MIB, 0);
+        note(&loads, 0, 16 * MIB, 0);
         assert!(loads.are_worth_it(), "what was loaded was wanted in the end");
+    }
+
+    #[test]
+    fn a_long_walk_has_more_on_its_way_unless_what_was_loaded_goes() {
+        let loads = Loads::default();
+        let mut step = 0;
+        while loads.pace() == Pace::Usual {
+            assert_eq!(note(&loads, step, 2 * MIB, 2 * MIB), []);
+            step += 1;
+        }
+        assert_eq!((step, loads.pace()), (97, Pace::Long));
+        // Each piece is wanted by two windows, and the second has to read it again.
+        let mut given_up = Vec::new();
+        for again in 0..=AGAIN_MAX {
+            assert_eq!((given_up.len(), loads.pace()), (0, Pace::Long));
+            given_up = note(&loads, step + again - 1, 2 * MIB, 2 * MIB);
+            if again < AGAIN_MAX {
+                assert_eq!(note(&loads, step + again, 2 * MIB, 2 * MIB), []);
+            }
+        }
+        assert_eq!(loads.pace(), Pace::MemoryIsScarce);
+        let last = step + AGAIN_MAX - 1;
+        let left = last + 1 - KEPT_MAX as u64;
+        assert_eq!(given_up, (0..left).map(place).collect::<Vec<_>>(), "all but the last");
+        assert_eq!(note(&loads, last + 1, 2 * MIB, 2 * MIB), [place(left)]);
+        assert_eq!(note(&loads, last - 1, 2 * MIB, 2 * MIB), [], "it is one of the last again");
+    }
+
+    #[test]
+    fn what_was_loaded_long_ago_may_be_gone() {
+        let loads = Loads::default();
+        for step in 0..10 * (REMEMBERED_MAX as u64 + 1) {
+            assert_eq!(note(&loads, step % (REMEMBERED_MAX as u64 + 1), 2 * MIB, 2 * MIB), []);
+        }
+        assert_eq!(loads.pace(), Pace::Long);
     }
 }

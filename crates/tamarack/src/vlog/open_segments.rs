@@ -223,6 +223,14 @@ impl OpenSegments {
         }
     }
 
+    /// Lets the system give up what was loaded of `range` of segment `id`, if that is open.
+    pub(super) fn unload(&self, id: SegmentId, range: Range<u64>) {
+        if let Some(segment) = self.open.peek(&id) {
+            // Advice: without it something else is given up.
+            drop(segment.file().unload(range));
+        }
+    }
+
     fn known_seed(&self, id: SegmentId) -> Option<Seed> {
         self.seeds.lock().get(&id).copied()
     }

@@ -1,5 +1,7 @@
 //! Pieces of the log: what the device reads into one large page of memory, in little more time than it takes for some single values.
 
+use std::ops::Range;
+
 use super::open_segments::OpenSegment;
 use crate::base::ids::SegmentId;
 use crate::base::large_pages::LARGE_PAGE_BYTES;
@@ -18,6 +20,24 @@ impl Place {
         let number = u32::try_from(offset / LARGE_PAGE_BYTES).expect("offsets in segments have 32 bits");
         Self { segment, number }
     }
+
+    /// Its segment.
+    pub fn segment(self) -> SegmentId {
+        self.segment
+    }
+
+    /// Its bytes there.
+    pub fn range(self) -> Range<u64> {
+        let start = u64::from(self.number) * LARGE_PAGE_BYTES;
+        start..start + LARGE_PAGE_BYTES
+    }
+}
+
+/// Where the pieces of segment `id` are that `range` has a part of.
+pub fn pieces(id: SegmentId, range: Range<u64>) -> impl Iterator<Item = Place> {
+    let first = range.start / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    let starts = (first..range.end).step_by(LARGE_PAGE_BYTES as usize);
+    starts.map(move |start| Place::of(id, start))
 }
 
 /// A piece that is to be in memory before single values of it are read.
@@ -47,10 +67,10 @@ impl Piece {
         if self.was_read() {
             return;
         }
-        let start = u64::from(self.place.number) * LARGE_PAGE_BYTES;
-        let is_there = self.is_done && segment.load(start..start + LARGE_PAGE_BYTES).is_there;
+        let range = self.place.range();
+        let is_there = self.is_done && segment.load(range.clone()).is_there;
         if !is_there {
-            drop(segment.file().read_ahead(start, LARGE_PAGE_BYTES));
+            drop(segment.file().read_ahead(range.start, LARGE_PAGE_BYTES));
         }
         self.was_read.store(true, Ordering::Relaxed);
     }

@@ -391,6 +391,31 @@ fn only_long_walks_along_the_log_load_it() {
     db.close().unwrap();
 }
 
+/// On this disk whatever is loaded has to be read for that, as if it had gone since.
+#[test]
+fn a_long_walk_gives_up_what_it_has_gone_over_where_memory_is_scarce() {
+    let (env, faults) = FaultEnv::new(unwatched(SimDisk::new(&SimOptions::default()).env()));
+    let db =
+        Db::open_with_env("/db", Options { segment_bytes_max: 8 << 20, ..Options::default() }, &env).unwrap();
+    let (keys, value) = (30_000, vec![7; 2000]);
+    (0..keys).for_each(|number| db.put(&key(number), &value).unwrap());
+    let unloads = |entries: usize| {
+        let before = faults.count_of(Call::Unload, ".vlog");
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        for number in 0..entries {
+            assert_eq!(iter.key(), key(number));
+            assert_eq!(iter.value().unwrap(), value);
+            iter.next().unwrap();
+        }
+        faults.count_of(Call::Unload, ".vlog") - before
+    };
+    assert_eq!(unloads(1000), 0, "it may want it yet");
+    let pieces = (keys * value.len()) as u64 >> 21;
+    assert!((pieces / 2..=pieces).contains(&unloads(keys)));
+    db.close().unwrap();
+}
+
 #[test]
 fn walks_over_keys_alone_do_not_have_later_ones_read_more() {
     let directory = fast_directory();

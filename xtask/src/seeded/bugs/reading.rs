@@ -208,4 +208,14 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("lib", "index::level_cursor::tests::a_long_scan_waits_for_no_table_but_the_first"),
     },
+    Bug {
+        name: "walks-fill-scarce-memory",
+        what: "What a long walk has gone over stays in memory where what lies ahead of it has no room.",
+        edits: &[Edit {
+            file: "vlog/loads.rs",
+            find: "if is_scarce { oldest.collect() }",
+            put: "if is_scarce && !BUG { oldest.collect() }",
+        }],
+        caught_by: ("engine", "a_long_walk_gives_up_what_it_has_gone_over_where_memory_is_scarce"),
+    },
 ];

@@ -221,6 +221,11 @@ impl File for FaultFile {
         self.inner.load(range)
     }
 
+    fn unload(&self, range: Range<u64>) -> io::Result<()> {
+        self.faults.check(Call::Unload, &self.path)?;
+        self.inner.unload(range)
+    }
+
     fn part_pages(&self, range: Range<u64>) -> io::Result<()> {
         self.faults.check(Call::PartPages, &self.path)?;
         self.inner.part_pages(range)

@@ -101,6 +101,8 @@ pub enum Call {
     ReadAhead,
     /// `File::load`
     Load,
+    /// `File::unload`
+    Unload,
     /// `File::write_behind`
     WriteBehind,
     /// `File::map`
@@ -137,6 +139,7 @@ impl Call {
             | Self::Advise
             | Self::ReadAhead
             | Self::Load
+            | Self::Unload
             | Self::WriteBehind
             | Self::PartPages
             | Self::Map => false,

@@ -163,6 +163,12 @@ impl File for PosixFile {
         large_pages::load(&self.file, range)
     }
 
+    fn unload(&self, range: Range<u64>) -> io::Result<()> {
+        // Without a length it would be all that follows.
+        NonZero::new(range.end.saturating_sub(range.start))
+            .map_or(Ok(()), |len| Ok(fadvise(&self.file, range.start, Some(len), Advice::DontNeed)?))
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.file.sync_data()
     }
