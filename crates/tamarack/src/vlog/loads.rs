@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::piece::Place;
-use crate::base::sync::{AtomicU64, Mutex, Ordering};
+use crate::base::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// So much may be loaded whatever is wanted of it: a walk through eight sorted runs begins with two large pages in each, and turns.
 const FREE_BYTES: u64 = 64 << 20;
@@ -18,7 +18,9 @@ const LONG_BYTES: u64 = 192 << 20;
 const REMEMBERED_MAX: usize = 128;
 /// Where memory is scarce the last so many stay in memory: about what a walk through three sorted runs is in, and what is on its way for it.
 const KEPT_MAX: usize = 12;
-/// So many may be loaded once more: a reader beside the walk, or the kernel, may have had its reasons.
+/// Of so many that are loaded ...
+const COUNTED_PAGES: u64 = 512;
+/// ... so many may be there once more: readers beside the walk, or two of its own threads at the same time, may be why.
 const AGAIN_MAX: u64 = 4;
 
 /// What one walk has had loaded.
@@ -26,9 +28,36 @@ const AGAIN_MAX: u64 = 4;
 pub struct Loads {
     wanted: AtomicU64,
     loaded: AtomicU64,
-    /// The places of the last, oldest first. Held for a look at them.
-    last: Mutex<VecDeque<Place>>,
-    again: AtomicU64,
+    memory_is_scarce: AtomicBool,
+    /// Held for a look at it.
+    last: Mutex<Last>,
+}
+
+/// What was loaded last.
+#[derive(Debug, Default)]
+struct Last {
+    /// The oldest first.
+    places: VecDeque<Place>,
+    /// How many were loaded since they were counted anew, how many of them once more, and how many of those counted before.
+    counted: u64,
+    again: u64,
+    again_before: u64,
+}
+
+impl Last {
+    /// Takes one in. Returns whether many are loaded once more.
+    fn push(&mut self, place: Place) -> bool {
+        if let Some(at) = self.places.iter().position(|there| *there == place) {
+            self.places.remove(at);
+            self.again += 1;
+        }
+        self.places.push_back(place);
+        self.counted += 1;
+        if self.counted == COUNTED_PAGES {
+            (self.counted, self.again, self.again_before) = (0, 0, self.again);
+        }
+        self.again.max(self.again_before) > AGAIN_MAX
+    }
 }
 
 /// How much should be on its way for a walk.
@@ -60,20 +89,16 @@ impl Loads {
     pub fn note_loaded(&self, place: Place, bytes: u64) -> Vec<Place> {
         self.loaded.fetch_add(bytes, Ordering::Relaxed);
         let mut last = self.last.lock();
-        if let Some(at) = last.iter().position(|there| *there == place) {
-            self.again.fetch_add(1, Ordering::Relaxed);
-            last.remove(at);
-        }
-        last.push_back(place);
-        let is_scarce = self.pace() == Pace::MemoryIsScarce;
-        let more = last.len().saturating_sub(if is_scarce { KEPT_MAX } else { REMEMBERED_MAX });
-        let oldest = last.drain(..more);
+        let is_scarce = last.push(place);
+        self.memory_is_scarce.store(is_scarce, Ordering::Relaxed);
+        let more = last.places.len().saturating_sub(if is_scarce { KEPT_MAX } else { REMEMBERED_MAX });
+        let oldest = last.places.drain(..more);
         if is_scarce { oldest.collect() } else { Vec::new() }
     }
 
     /// How much should lie ahead of the walk.
     pub fn pace(&self) -> Pace {
-        if self.again.load(Ordering::Relaxed) > AGAIN_MAX {
+        if self.memory_is_scarce.load(Ordering::Relaxed) {
             Pace::MemoryIsScarce
         } else if self.wanted.load(Ordering::Relaxed) > LONG_BYTES {
             Pace::Long
@@ -132,21 +157,38 @@ mod tests {
             step += 1;
         }
         assert_eq!((step, loads.pace()), (97, Pace::Long));
-        // Each piece is wanted by two windows, and the second has to read it again.
-        let mut given_up = Vec::new();
-        for again in 0..=AGAIN_MAX {
-            assert_eq!((given_up.len(), loads.pace()), (0, Pace::Long));
-            given_up = note(&loads, step + again - 1, 2 * MIB, 2 * MIB);
-            if again < AGAIN_MAX {
-                assert_eq!(note(&loads, step + again, 2 * MIB, 2 * MIB), []);
+        // Each piece is wanted by two windows, and now and then the second has to read it again: not often.
+        for _ in 0..2 * COUNTED_PAGES {
+            note(&loads, step, 2 * MIB, 2 * MIB);
+            if step.is_multiple_of(COUNTED_PAGES / 3) {
+                note(&loads, step, 2 * MIB, 2 * MIB);
             }
+            step += 1;
+            assert_eq!(loads.pace(), Pace::Long);
         }
+        // And then it always has.
+        let mut given_up = Vec::new();
+        let begin = step;
+        while loads.pace() == Pace::Long {
+            assert_eq!(given_up, []);
+            note(&loads, step, 2 * MIB, 2 * MIB);
+            given_up = note(&loads, step, 2 * MIB, 2 * MIB);
+            step += 1;
+        }
+        assert!(step <= begin + AGAIN_MAX + 1, "{}", step - begin);
         assert_eq!(loads.pace(), Pace::MemoryIsScarce);
-        let last = step + AGAIN_MAX - 1;
-        let left = last + 1 - KEPT_MAX as u64;
-        assert_eq!(given_up, (0..left).map(place).collect::<Vec<_>>(), "all but the last");
-        assert_eq!(note(&loads, last + 1, 2 * MIB, 2 * MIB), [place(left)]);
-        assert_eq!(note(&loads, last - 1, 2 * MIB, 2 * MIB), [], "it is one of the last again");
+        let kept = step - KEPT_MAX as u64;
+        let remembered = step - REMEMBERED_MAX as u64;
+        assert_eq!(given_up, (remembered..kept).map(place).collect::<Vec<_>>(), "all but the last");
+        assert_eq!(note(&loads, step - 1, 2 * MIB, 2 * MIB), [], "it is one of the last");
+        assert_eq!(note(&loads, step, 2 * MIB, 2 * MIB), [place(kept)]);
+        // Once nothing has been gone for long, there is memory again.
+        let begin = step;
+        while loads.pace() == Pace::MemoryIsScarce {
+            step += 1;
+            note(&loads, step, 2 * MIB, 2 * MIB);
+        }
+        assert!((COUNTED_PAGES..=2 * COUNTED_PAGES).contains(&(step - begin)), "{}", step - begin);
     }
 
     #[test]
