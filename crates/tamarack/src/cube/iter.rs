@@ -263,7 +263,9 @@ impl CubeIter {
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
         let windows = self.windows_held() - WINDOWS_BESIDE;
-        self.spare_buffers.truncate(windows as usize);
+        if self.sweep.loads.pace() == Pace::MemoryIsScarce {
+            self.spare_buffers.truncate(windows as usize);
+        }
         // It may end with the next step: another window is begun only while no more lies ahead than it has gone over.
         let entries_max = self.steps as usize;
         let mut entries = self.ahead.iter().map(Window::len).sum::<usize>();

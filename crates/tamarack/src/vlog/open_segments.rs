@@ -211,16 +211,14 @@ impl OpenSegments {
         })
     }
 
-    /// Has `range` of segment `id` in memory, as [`OpenSegment::load`] does. One that is not open is loaded before its header is read, which would
+    /// Has `range` of segment `id` in memory, as [`OpenSegment::load`] does. One that was never open is loaded before its header is read, which would
     /// have to wait for whatever else the device is reading, and with it all who walk over the segment: the header comes with its first page.
     pub(super) fn load(&self, id: SegmentId, range: Range<u64>) -> Loaded {
-        match self.open.get(&id) {
-            Some(segment) => segment.load(range),
-            None => {
-                let file = self.fs.open_read(&self.path(id));
-                file.and_then(|file| file.load(range)).unwrap_or_default()
-            }
+        if self.known_seed(id).is_some() {
+            return self.get(id).map(|segment| segment.load(range)).unwrap_or_default();
         }
+        let file = self.fs.open_read(&self.path(id));
+        file.and_then(|file| file.load(range)).unwrap_or_default()
     }
 
     /// Lets the system give up what was loaded of `range` of segment `id`, if that is open.
