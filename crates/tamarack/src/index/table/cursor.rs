@@ -155,7 +155,9 @@ impl TableCursor {
         let is_midway = self.leaf.slot == self.leaf.block.restarts() / 2;
         if self.table.is_partitioned() && is_midway && self.ahead.is_reading_on() {
             let next = if forward { Some(self.top.slot + 1) } else { self.top.slot.checked_sub(1) };
-            next.inspect(|&slot| self.table.have_partition_read(slot));
+            if let Some(slot) = next {
+                self.table.have_partition_read(slot);
+            }
         }
     }
 
