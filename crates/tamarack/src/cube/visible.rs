@@ -1,7 +1,7 @@
 //! The entries that a reader at one moment sees: of every key the newest version that is not newer than the
 //! moment, and no deleted keys.
 //!
-//! Each step copies an entry to where the caller collects them. Forward the inner cursor then stands on the entry itself,
+//! Each step copies an entry to where the caller collects them; one that fails adds none. Forward the inner cursor then stands on the entry itself,
 //! backward before every version of its key; so a change of direction is a new search.
 
 use super::entries::Entries;
@@ -74,12 +74,13 @@ impl VisibleCursor {
     fn scan_forward(&mut self, out: &mut Entries<'_>) -> Result<bool> {
         while let Some((internal_key, payload)) = self.inner.entry() {
             let (key, trailer) = split(internal_key);
+            // First: behind the range there may be much that this reader does not see.
+            if self.end.as_ref().is_some_and(|end| self.order.compare_user(key, end).is_ge()) {
+                return Ok(false);
+            }
             if self.decided.is(&self.order, key) || trailer_sequence(trailer) > self.sequence {
                 self.inner.next()?;
                 continue;
-            }
-            if self.end.as_ref().is_some_and(|end| self.order.compare_user(key, end).is_ge()) {
-                return Ok(false);
             }
             // The newest version that is visible: older ones are nothing to this reader.
             self.decided.set(key);
@@ -112,7 +113,12 @@ impl VisibleCursor {
                 }
                 found = out.push(key, trailer, payload)?;
             }
-            self.inner.prev()?;
+            self.inner.prev().inspect_err(|_| {
+                // Whether it is the newest is not known.
+                if found {
+                    out.pop();
+                }
+            })?;
         }
         Ok(found)
     }

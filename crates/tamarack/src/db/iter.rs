@@ -129,7 +129,7 @@ impl Iter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn entries(self) -> Entries {
-        Entries { iter: self, failed: false }
+        Entries { iter: self, is_given: false, failed: false }
     }
 
     fn check_valid(&self, call: &str) -> Result<()> {
@@ -144,20 +144,24 @@ impl Iter {
 #[derive(Debug)]
 pub struct Entries {
     iter: Iter,
+    /// Whether the entry that the iterator stands on was returned.
+    is_given: bool,
     failed: bool,
 }
 
 impl Entries {
     fn step(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        if !self.iter.positioned {
+        if self.is_given {
+            self.iter.next()?;
+        } else if !self.iter.positioned {
             self.iter.seek_to_first()?;
         }
-        if !self.iter.valid() {
+        self.is_given = self.iter.valid();
+        if !self.is_given {
             return Ok(None);
         }
         let key = self.iter.key().to_vec();
         let value = if self.iter.keys_only { Vec::new() } else { self.iter.value()?.to_vec() };
-        self.iter.next()?;
         Ok(Some((key, value)))
     }
 }

@@ -279,6 +279,80 @@ fn an_error_of_the_index_is_told_when_the_walk_gets_there() {
     assert!((KEYS - 100..KEYS).contains(&shown), "all but a block's entries are shown: {shown}");
 }
 
+/// Whatever block is damaged, what is shown before a walk gets there is what is there: no older version of it, and nothing that was deleted.
+#[test]
+fn no_older_version_is_shown_before_an_error_of_the_index() {
+    const DAMAGES: usize = 24;
+    let directory = fast_directory();
+    let options = Options { table_bytes_max: 8 << 20, memtable_bytes: 8 << 20, ..options() };
+    let db = open(directory.path(), &options).unwrap();
+    let mut model = in_order(&db, KEYS, 100);
+    db.compact_range(None, None).unwrap();
+    db.close().unwrap();
+    let table = file_names(directory.path()).into_iter().find(|name| name.ends_with(".table")).unwrap();
+    let db = open(directory.path(), &options).unwrap();
+    for (number, (key, value)) in std::mem::take(&mut model).into_iter().enumerate() {
+        if number.is_multiple_of(2) {
+            db.delete(&key).unwrap();
+        } else {
+            let newer = [b"newer ", &value[..]].concat();
+            db.put(&key, &newer).unwrap();
+            model.insert(key, newer);
+        }
+    }
+    db.close().unwrap();
+    let table = directory.path().join(table);
+    let whole = std::fs::read(&table).unwrap();
+    let mut errors = [0; 2];
+    for damage in 0..DAMAGES {
+        let mut bytes = whole.clone();
+        bytes[damage * whole.len() / DAMAGES] ^= 1;
+        std::fs::write(&table, bytes).unwrap();
+        let Ok(db) = open(directory.path(), &options) else { continue };
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        for backward in [false, true] {
+            let (mut moved, mut shown) =
+                (if backward { iter.seek_to_last() } else { iter.seek_to_first() }, 0);
+            while moved.is_ok() && iter.valid() {
+                shown += 1;
+                let value = iter.value().unwrap().to_vec();
+                assert_eq!(Some(&value), model.get(iter.key()), "backward: {backward}, damage {damage}");
+                moved = if backward { iter.prev() } else { iter.next() };
+            }
+            assert!(!iter.valid(), "it stands nowhere after an error");
+            errors[usize::from(backward)] += usize::from(moved.is_err());
+            if !backward {
+                let given = db.iter(&IterOptions::default()).unwrap().entries();
+                assert_eq!(given.take_while(Result::is_ok).count(), shown, "all before the error");
+            }
+        }
+    }
+    assert!(errors.iter().all(|&count| count > DAMAGES / 2), "most are met: {errors:?}");
+}
+
+/// Behind the end of its range there may be a lot that a walk does not see, and does not read.
+#[test]
+fn a_walk_that_may_not_see_what_lies_behind_its_range_does_not_look_for_it() {
+    let place = Place::new(Options { table_bytes_max: 16 << 10, ..options() });
+    let db = place.open();
+    let before = in_order(&db, 10, 100);
+    let snapshot = db.snapshot();
+    for number in 10..KEYS {
+        db.put(&key(number), &[7; 100]).unwrap();
+    }
+    db.compact_range(None, None).unwrap();
+    let mut walk = IterOptions { snapshot: Some(snapshot), end: Some(key(10)), ..IterOptions::default() };
+    let mut reads = [0; 2];
+    for count in &mut reads {
+        let already = place.faults.count_of(Call::Read, ".table");
+        let shown: Content = db.iter(&walk).unwrap().entries().map(Result::unwrap).collect();
+        *count = place.faults.count_of(Call::Read, ".table") - already;
+        assert!(shown == before);
+        walk.end = None;
+    }
+    assert!(4 * reads[0] < reads[1], "bounded, and without a bound: {reads:?} reads");
+}
+
 /// Bytes of a piece of the log that is read with a value of it.
 const PIECE_BYTES: u64 = 2 << 20;
 
