@@ -226,11 +226,18 @@ pub struct Gate {
 impl Gate {
     /// Holds the next `call` whose path ends with `suffix`.
     pub fn at(faults: &Faults, call: Call, suffix: &'static str) -> Self {
+        Self::when(faults, move |made, path| {
+            made == call && path.as_os_str().as_encoded_bytes().ends_with(suffix.as_bytes())
+        })
+    }
+
+    /// Holds the first call that `is_it`.
+    pub fn when(faults: &Faults, is_it: impl Fn(Call, &Path) -> bool + Send + Sync + 'static) -> Self {
         let (reach, reached) = channel();
         let (open, opened) = channel::<()>();
         let closed = Mutex::new(Some(opened));
         faults.watch(move |made, path| {
-            if made == call && path.as_os_str().as_encoded_bytes().ends_with(suffix.as_bytes()) {
+            if is_it(made, path) {
                 let Some(opened) = closed.lock().unwrap().take() else { return };
                 // Nobody waits for the call any more if the test has failed.
                 reach.send(()).ok();

@@ -2,6 +2,7 @@
 //! there, for the present, for snapshots and for iterators, however the sorting goes or ends.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::common::garbage::{
     Content, Gate, KEYS, assert_holds, assert_holds_at, assert_no_orphans, assert_recovers, cold_files,
@@ -338,6 +339,54 @@ fn each_call_may_fail() {
     fail_each(Call::SyncData, ".cold", EIO);
     fail_each(Call::Read, ".vlog", EIO);
     fail_each(Call::RemoveFile, ".vlog", EIO);
+}
+
+/// A compaction that replaces pointers goes on to find the copies in place when another one has failed.
+#[test]
+fn what_a_compaction_points_to_stays_when_another_fails() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "two compactions replace pointers, one fails");
+    let tables = Options { table_bytes_max: 4 << 10, segment_bytes_max: 64 << 10, ..quiet_with(1) };
+    let place = Place::new(Options { background_threads: 2, ..tables });
+    let db = place.open();
+    let mut model = Content::new();
+    fill(&db, &mut model, (0..6007).map(|step| step * 4999 % 6007), 0);
+    compact(&db);
+    // The first to have written its tables is held before it installs them; the next to write some is told that there is no space.
+    let (faults, writes_tables) = (place.faults.clone(), AtomicU8::new(0));
+    let gate = Gate::when(&place.faults, move |call, path| match call {
+        Call::Create if path.extension().is_some_and(|extension| extension == "table") => {
+            writes_tables.fetch_max(1, Ordering::Relaxed);
+            false
+        }
+        call => {
+            let is_first = || writes_tables.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed);
+            let has_written = call == Call::SyncDir && is_first().is_ok();
+            if has_written {
+                faults.inject(Fault::on(Call::Create).path_ending(".table").errno(ENOSPC));
+            }
+            has_written
+        }
+    });
+    std::thread::scope(|scope| {
+        let sorting = scope.spawn(|| db.sort_values());
+        gate.wait();
+        assert_eq!(sorting.join().unwrap().unwrap_err().kind(), ErrorKind::NoSpace);
+        place.faults.heal();
+        db.put(b"", b"").unwrap();
+        db.flush().unwrap();
+        db.gc(GcGoal::Until(1.0)).unwrap();
+        drop(gate);
+    });
+    place.faults.unwatch();
+    db.delete(b"").unwrap();
+    db.wait_idle().unwrap();
+    assert_holds(&db, &model, "one has failed");
+    let warnings = db.stats().warnings;
+    assert!(warnings.iter().all(|warning| !warning.contains("reference")), "{warnings:?}");
+    db.sort_values().unwrap();
+    assert_eq!(db.stats().value_runs, 1);
+    assert_holds(&db, &model, "sorted again");
+    assert_no_orphans(&db, &place.path(), "sorted again");
 }
 
 #[test]

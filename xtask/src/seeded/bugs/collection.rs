@@ -4,6 +4,23 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "copies-not-held-by-compactions",
+        what: "The copies of sorted values may be dropped while a compaction is about to point to them.",
+        edits: &[
+            Edit {
+                file: "cube/collect/sort/copies.rs",
+                find: "    _collection: Collection,",
+                put: "    _collection: Option<Collection>,",
+            },
+            Edit {
+                file: "cube/collect/sort/copies.rs",
+                find: "_collection: collection }",
+                put: "_collection: if BUG { None } else { Some(collection) } }",
+            },
+        ],
+        caught_by: ("engine", "what_a_compaction_points_to_stays_when_another_fails"),
+    },
+    Bug {
         name: "copies-not-synced",
         what: "Originals may go before their copies are durable.",
         edits: &[Edit {

@@ -148,6 +148,8 @@ impl Cube {
         drop(promise);
         // They hide none of that any more, and what it has hidden itself is hidden by them now.
         let hiding = (done.left_behind > 0).then(|| compaction.plan().newer_outside(&self.index.version()));
+        // Who does not see it running finds nothing held for it.
+        drop(relocate);
         drop(compaction);
         self.counters.compaction_bytes_read.fetch_add(done.bytes_read, Ordering::Relaxed);
         self.counters.compaction_bytes_written.fetch_add(done.bytes_written, Ordering::Relaxed);

@@ -156,7 +156,7 @@ impl Cube {
                 // It is looked again when the compaction that is in the way has ended.
                 ManualTurn::Blocked => return,
                 ManualTurn::Run(compaction) => {
-                    let relocate = ToCopies { lease, copies: Arc::clone(&replacing.copies) };
+                    let relocate = ToCopies { lease, held: Arc::clone(&replacing.held) };
                     state.compacting += 1;
                     let end = |state: &mut State| state.compacting -= 1;
                     this.start(state, Priority::Low, end, move |cube| {

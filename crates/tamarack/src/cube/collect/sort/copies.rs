@@ -5,6 +5,7 @@ use crate::base::ids::SegmentId;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
 use crate::base::sync::Arc;
+use crate::index::Collection;
 use crate::vlog::lease::Lease;
 
 /// The copies of the records of some segments. Takes twelve bytes of memory for each, and exists in memory alone.
@@ -49,11 +50,26 @@ impl Copies {
     }
 }
 
-/// Leads to where records are by relocation tables, and from there to their copies.
+/// Copies that nobody collects or drops, and the segments that they were made of neither, as long as somebody may write pointers to them.
+#[derive(Debug)]
+pub struct HeldCopies {
+    copies: Copies,
+    _collection: Collection,
+}
+
+impl HeldCopies {
+    /// The copies that `collection` has added.
+    pub fn new(copies: Copies, collection: Collection) -> Self {
+        Self { copies, _collection: collection }
+    }
+}
+
+/// Leads to where records are by relocation tables, and from there to their copies. A compaction has it until its outputs are
+/// installed, whatever becomes of the others that replace pointers.
 #[derive(Debug)]
 pub struct ToCopies {
     pub lease: Arc<Lease>,
-    pub copies: Arc<Copies>,
+    pub held: Arc<HeldCopies>,
 }
 
 impl Relocate for ToCopies {
@@ -62,7 +78,7 @@ impl Relocate for ToCopies {
     }
 
     fn onward(&self, place: ValuePointer) -> Option<ValuePointer> {
-        self.copies.find(place)
+        self.held.copies.find(place)
     }
 }
 

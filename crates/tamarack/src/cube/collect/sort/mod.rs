@@ -49,6 +49,8 @@
 //! *A hidden record is left behind.* Compactions that do not find it in the copies see the newer version first, or fail (I-11).
 //! *Readers.* Those of older versions go on in the victims' files, which they hold. While readers hold much of what is gone
 //! already, no job begins, so that readers are given a part of the slack to hold, and the victims of one job.
+//! *A compaction fails while others replace pointers.* No more of them begin, and each that runs keeps the copies and the victims in place
+//! until its outputs are installed.
 //! *Space.* Copies and victims are there together for a while: a job takes no more than what the bound on space leaves, and the slack.
 //!
 //! # When
@@ -81,7 +83,7 @@ mod courtesy;
 mod runs;
 mod survey;
 
-pub use copies::{Copies, ToCopies};
+pub use copies::{Copies, HeldCopies, ToCopies};
 pub use courtesy::Reads;
 pub use survey::{SCATTERED_BYTES_MAX, Shapes};
 
@@ -148,15 +150,14 @@ impl Sorted {
     }
 }
 
-/// Segments whose records have copies, until no pointer leads into them any more. What it holds goes with it.
+/// Segments whose records have copies, until no pointer leads into them any more. What it holds goes with it, and with the compactions
+/// that are replacing pointers.
 #[derive(Debug)]
 pub struct Replacing {
     /// The segments.
     pub homes: Vec<SegmentId>,
     /// Where their records are.
-    pub copies: Arc<Copies>,
-    /// Keeps others from collecting the segments and their copies.
-    _collection: Collection,
+    pub held: Arc<HeldCopies>,
 }
 
 impl Cube {
@@ -298,7 +299,7 @@ impl Cube {
         ids.iter().for_each(|&id| self.hidden.collected(id, next_table));
         self.show_version();
         let homes = victims.iter().map(|victim| victim.meta.id).collect();
-        let replacing = Replacing { homes, copies: Arc::new(copies), _collection: collection };
+        let replacing = Replacing { homes, held: Arc::new(HeldCopies::new(copies, collection)) };
         Ok((report, Sorted::Copied(Box::new(replacing))))
     }
 }
