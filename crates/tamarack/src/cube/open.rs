@@ -140,7 +140,9 @@ impl Cube {
         let recovered = parts.recovered;
         let version = index.version();
         let publisher = Publisher::new(recovered.last_sequence);
-        let Refilled { state, active_left, active_used } = parts.replay.finish(&recovered, &version);
+        let memtable_log_max = options.recovery_log_max / 4;
+        let refilled = parts.replay.finish(&recovered, &version, memtable_log_max);
+        let Refilled { state, active_left, active_used, active_log_bytes } = refilled;
         let unregistered =
             recovered.segments.iter().filter(|meta| version.segments().get(meta.id).is_none()).copied();
         let unregistered: Vec<_> = unregistered.collect();
@@ -152,8 +154,8 @@ impl Cube {
             memtable: Arc::clone(&state.active),
             memtable_used: active_used,
             memtable_left: active_left,
+            memtable_log_bytes: active_log_bytes,
         };
-        let memtable_log_max = options.recovery_log_max / 4;
         let mut recovery = recovered.report;
         recovery.seconds = (env.clock.monotonic() - parts.begin).as_secs_f64();
         Arc::new_cyclic(|this| Self {

@@ -189,6 +189,8 @@ struct State {
     memtable_used: bool,
     log_bytes: u64,
     memtable_log_start: u64,
+    /// Bytes of log that the memtable stands for and that were not granted here.
+    memtable_log_replayed: u64,
     /// The durable position of a mark that is still to be written.
     pending_mark: Option<LogPosition>,
     /// What `log_bytes` was at the last sync ...
@@ -218,6 +220,8 @@ pub struct Start {
     pub memtable_used: bool,
     /// Bytes left in it.
     pub memtable_left: usize,
+    /// Bytes of log that it stands for.
+    pub memtable_log_bytes: u64,
 }
 
 impl CommitOrder {
@@ -236,6 +240,7 @@ impl CommitOrder {
             memtable_used: start.memtable_used,
             log_bytes: 0,
             memtable_log_start: 0,
+            memtable_log_replayed: start.memtable_log_bytes,
             pending_mark: None,
             synced_at: 0,
             sync_distance: u64::MAX,
@@ -428,7 +433,7 @@ impl Drop for Turn<'_> {
 impl State {
     /// What stands in the way of `need`, most distant first.
     fn obstacle(&self, need: &Need, memtable_log_max: u64) -> Option<Obstacle> {
-        let span = self.log_bytes - self.memtable_log_start;
+        let span = self.memtable_log_replayed + self.log_bytes - self.memtable_log_start;
         let long_log = self.memtable_used && span + need.log_bytes > memtable_log_max;
         if need.memtable_bytes > self.memtable_left || long_log {
             return Some(Obstacle::Memtable(self.memtable_turn(need.memtable_bytes, long_log)));
@@ -577,6 +582,7 @@ impl State {
                 self.memtable_left = bytes;
                 self.memtable_used = false;
                 self.memtable_log_start = self.log_bytes;
+                self.memtable_log_replayed = 0;
             }
             Cleared::Segment(segment, claim) => {
                 self.tail = LogPosition { segment: segment.header().id, offset: SEGMENT_HEADER_BYTES };

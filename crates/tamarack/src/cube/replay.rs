@@ -24,6 +24,10 @@ const SAMPLE_KEYS: usize = 1024;
 /// Runs under way beside the one that is being read, at most: each is held once more beside its memtable.
 const BUILDING_MAX: usize = 2;
 
+/// A log of more segments than this is flushed, however short they are: a process that writes little each time that it opens the
+/// database leaves one each time.
+const SEGMENTS_MAX: usize = 16;
+
 /// Memtables being filled.
 pub struct Replay {
     keys: KeyOrder,
@@ -52,6 +56,8 @@ pub struct Refilled {
     pub active_left: usize,
     /// Whether the active memtable holds anything.
     pub active_used: bool,
+    /// Bytes of log that it stands for.
+    pub active_log_bytes: u64,
 }
 
 /// Operations that are held.
@@ -174,15 +180,21 @@ impl Replay {
         self.idle.push(run);
     }
 
-    /// Ends the replay. A log that fits one memtable is gone on with; more than that is frozen as a whole, to be
-    /// flushed as a whole.
-    pub fn finish(mut self, recovered: &Recovered, version: &Arc<Version>) -> Refilled {
+    /// Ends the replay. A log that fits one memtable is gone on with; more than that, or than one may stand for, which is
+    /// `memtable_log_max` bytes, is frozen as a whole, to be flushed as a whole.
+    pub fn finish(
+        mut self,
+        recovered: &Recovered,
+        version: &Arc<Version>,
+        memtable_log_max: u64,
+    ) -> Refilled {
         let mut active = Arc::new(self.run.memtable(&self.keys, self.memtable_bytes));
         while !self.building.is_empty() {
             self.take_built();
         }
-        let mut frozen = Vec::new();
-        if !self.full.is_empty() {
+        let (log_bytes, mut frozen) = (recovered.report.log_bytes, Vec::new());
+        let is_long = log_bytes > memtable_log_max || recovered.segments.len() > SEGMENTS_MAX;
+        if is_long || !self.full.is_empty() {
             let next = Memtable::begin(self.keys.clone(), self.memtable_bytes, 0, active.key_shape());
             self.full.push(std::mem::replace(&mut active, Arc::new(next)));
             frozen = self.full.iter().rev().map(|memtable| freeze(memtable, recovered)).collect();
@@ -195,9 +207,10 @@ impl Replay {
             version: Arc::clone(version),
             unregistered: Vec::new(),
             flushed_log_bytes: 0,
-            replayed_log_bytes: recovered.report.log_bytes,
+            replayed_log_bytes: log_bytes,
         };
-        Refilled { state, active_left, active_used }
+        let active_log_bytes = if active_used { log_bytes } else { 0 };
+        Refilled { state, active_left, active_used, active_log_bytes }
     }
 }
 

@@ -3,9 +3,13 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tamarack::testing::Call;
 use tamarack::{Db, Options};
 
+use crate::common::place::Place;
 use crate::common::{fast_directory, tiny_without_gc};
 
 /// What is open for other reasons: the segment that is written to, and the next one; and caches have several parts.
@@ -72,4 +76,25 @@ fn tables_have_half_of_them_if_they_are_many() {
     let open = |ending| open_files(directory.path(), ending);
     let (segments, tables) = (open("vlog"), open("table"));
     assert!(tables > FILES_MAX / 3 && segments + tables <= FILES_MAX + OTHERS_MAX, "{segments}, {tables}");
+}
+
+/// A log may have more segments than files may be open.
+#[test]
+fn recovery_opens_one_segment_after_the_other() {
+    let place = Place::new(Options { memtable_bytes: 1 << 20, recovery_log_max: 4 << 20, ..options(16) });
+    let db = place.open();
+    (0..500).for_each(|number| db.put(&key(number), &[7; 1000]).unwrap());
+    db.close().unwrap();
+    let (directory, most) = (place.path(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    place.faults.watch(move |call, path| {
+        if call == Call::Read && path.extension() == Some(OsStr::new("vlog")) {
+            seen.fetch_max(open_files(&directory, "vlog"), Ordering::Relaxed);
+        }
+    });
+    let db = place.open();
+    place.faults.unwatch();
+    assert_eq!(db.recovery().operations, 500);
+    let most = most.load(Ordering::Relaxed);
+    assert!((1..=4).contains(&most), "{most} segments are open at a time");
 }

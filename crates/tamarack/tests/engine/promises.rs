@@ -110,6 +110,26 @@ fn the_log_to_replay_is_kept_to_its_limit() {
     }
 }
 
+/// However short the sessions are in which it grows, the log is flushed.
+#[test]
+fn the_log_of_many_short_sessions_is_kept_short() {
+    for (keys, value_bytes) in [(3, 20), (60, 300)] {
+        let options = Options { recovery_log_max: 256 << 10, value_runs_max: 0, ..unflushed() };
+        let directory = fast_directory();
+        let (mut bytes, mut operations) = (0, 0);
+        for session in 0..40 {
+            let db = open(directory.path(), &options).unwrap();
+            bytes = db.recovery().log_bytes.max(bytes);
+            operations = db.recovery().operations.max(operations);
+            (0..keys).for_each(|number| db.put(&key(number), &vec![session; value_bytes]).unwrap());
+        }
+        assert!(bytes <= 256 << 10, "sessions of {keys} values: {bytes} bytes of log");
+        assert!(operations <= 20 * u64::from(keys), "sessions of {keys} values: {operations} operations");
+        let db = open(directory.path(), &options).unwrap();
+        assert_eq!(db.get(&key(1)).unwrap().unwrap(), vec![39; value_bytes]);
+    }
+}
+
 /// Panics when it is told to.
 #[derive(Debug)]
 struct Panicking(AtomicBool);

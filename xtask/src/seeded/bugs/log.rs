@@ -4,6 +4,16 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "log-of-short-sessions-not-flushed",
+        what: "A log that fits one memtable is never flushed when a database is opened, however long it is.",
+        edits: &[Edit {
+            file: "cube/replay.rs",
+            find: "        if is_long || !self.full.is_empty() {",
+            put: "        if is_long && !BUG || !self.full.is_empty() {",
+        }],
+        caught_by: ("engine", "the_log_of_many_short_sessions_is_kept_short"),
+    },
+    Bug {
         name: "segment-name-not-synced",
         what: "The directory is not synced when the first sync of a new segment returns.",
         edits: &[Edit {

@@ -323,7 +323,7 @@ impl Cube {
             }
             let shown = self.current.peek();
             let frozen = shown.frozen.len();
-            let unflushed = log_bytes.saturating_sub(shown.flushed_log_bytes);
+            let unflushed = shown.unflushed_log_bytes(log_bytes);
             drop(shown);
             let long_log = frozen > 0 && unflushed > self.options.recovery_log_max / 4 * 3;
             if frozen + 1 < self.options.memtables_max && !long_log {

@@ -59,6 +59,7 @@ impl World {
             memtable: active,
             memtable_used: false,
             memtable_left: 1 + room,
+            memtable_log_bytes: 0,
         };
         let order = CommitOrder::new(start, 1 << 20, Arc::clone(&publisher), Arc::default());
         let world = Arc::new(Self { fs, order, publisher, current });

@@ -80,6 +80,7 @@ impl World {
             memtable: memtable(),
             memtable_used: false,
             memtable_left: MEMTABLE_BYTES,
+            memtable_log_bytes: 0,
         };
         Arc::new(Self {
             fs: MemoryFs::new(),

@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
 use crate::base::names::FileName;
 use crate::base::sync::Arc;
-use crate::env::{File, read_exact_at};
+use crate::env::{File, Fs, read_exact_at};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 
@@ -25,8 +25,6 @@ pub struct Candidate {
     pub id: SegmentId,
     /// Its path.
     pub path: PathBuf,
-    /// The file.
-    pub file: Arc<dyn File>,
     /// Its length.
     pub len: u64,
     /// Its header, or why it has none.
@@ -36,6 +34,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Opens it for reading; the log may have more files than can be open at a time.
+    pub fn open(&self, fs: &dyn Fs) -> Result<Arc<dyn File>> {
+        fs.open_read(&self.path).map_err(|error| Error::io("open", &self.path, error))
+    }
+
     /// Where its records end at the latest.
     pub fn records_end(&self) -> u64 {
         self.footer.as_ref().map_or(self.len, |footer| footer.records_end)
@@ -120,7 +123,7 @@ fn open_candidate(task: &Task<'_>, id: SegmentId) -> Result<Candidate> {
         Ok(header) => read_footer(&*file, &path, header, len)?,
         Err(_) => None,
     };
-    Ok(Candidate { id, path, file, len, header, footer })
+    Ok(Candidate { id, path, len, header, footer })
 }
 
 /// The furthest position that headers and footers say was durable.
@@ -139,7 +142,12 @@ pub fn durable_position(candidates: &[Candidate]) -> LogPosition {
 }
 
 /// The furthest position that marks behind the end of the walk say was durable.
-pub fn durable_beyond(candidates: &[Candidate], walked: &[Walked], stop: LogPosition) -> Result<LogPosition> {
+pub fn durable_beyond(
+    fs: &dyn Fs,
+    candidates: &[Candidate],
+    walked: &[Walked],
+    stop: LogPosition,
+) -> Result<LogPosition> {
     let mut furthest = LogPosition::default();
     for candidate in candidates.iter().filter(|candidate| candidate.id >= stop.segment) {
         // Without its header nobody knows a segment's seed; what still looks like a mark then counts as one.
@@ -148,15 +156,15 @@ pub fn durable_beyond(candidates: &[Candidate], walked: &[Walked], stop: LogPosi
             .iter()
             .find(|walked| walked.id == candidate.id)
             .map_or(SEGMENT_HEADER_BYTES, |walked| walked.end);
-        furthest = furthest.max(search_marks(candidate, seed, from)?);
+        furthest = furthest.max(search_marks(fs, candidate, seed, from)?);
     }
     Ok(furthest)
 }
 
 /// The furthest position in any mark from `from` on, whatever lies between.
-fn search_marks(candidate: &Candidate, seed: Option<Seed>, from: u64) -> Result<LogPosition> {
+fn search_marks(fs: &dyn Fs, candidate: &Candidate, seed: Option<Seed>, from: u64) -> Result<LogPosition> {
     let mut furthest = LogPosition::default();
-    for_each_chunk(candidate, from, MARK_RECORD_BYTES as u64 - 1, &mut |at, chunk| {
+    for_each_chunk(fs, candidate, from, MARK_RECORD_BYTES as u64 - 1, &mut |at, chunk| {
         if chunk.iter().all(|&byte| byte == 0) {
             return;
         }
@@ -174,12 +182,12 @@ fn search_marks(candidate: &Candidate, seed: Option<Seed>, from: u64) -> Result<
 }
 
 /// How many bytes from `from` on, up to the last that is not zero, a file has.
-pub fn bytes_not_zero(candidate: &Candidate, from: u64) -> Result<u64> {
+pub fn bytes_not_zero(fs: &dyn Fs, candidate: &Candidate, from: u64) -> Result<u64> {
     if candidate.footer.as_ref().is_some_and(|footer| footer.records_end == from) {
         return Ok(0);
     }
     let mut last = from;
-    for_each_chunk(candidate, from, 0, &mut |at, chunk| {
+    for_each_chunk(fs, candidate, from, 0, &mut |at, chunk| {
         if let Some(index) = chunk.iter().rposition(|&byte| byte != 0) {
             last = at + index as u64 + 1;
         }
@@ -189,17 +197,19 @@ pub fn bytes_not_zero(candidate: &Candidate, from: u64) -> Result<u64> {
 
 /// Gives the bytes from `from` on in chunks, each with the `overlap` bytes that follow it.
 fn for_each_chunk(
+    fs: &dyn Fs,
     candidate: &Candidate,
     from: u64,
     overlap: u64,
     visit: &mut dyn FnMut(u64, &[u8]),
 ) -> Result<()> {
-    let mut chunk = Vec::new();
-    let mut at = from;
+    if from >= candidate.len {
+        return Ok(());
+    }
+    let (file, mut chunk, mut at) = (candidate.open(fs)?, Vec::new(), from);
     while at < candidate.len {
         chunk.resize((CHUNK_BYTES + overlap).min(candidate.len - at) as usize, 0);
-        read_exact_at(&*candidate.file, &mut chunk, at)
-            .map_err(|error| Error::io("read", &candidate.path, error))?;
+        read_exact_at(&*file, &mut chunk, at).map_err(|error| Error::io("read", &candidate.path, error))?;
         visit(at, &chunk);
         at += CHUNK_BYTES;
     }

@@ -104,12 +104,12 @@ pub fn recover(task: &Task<'_>, apply: &mut dyn FnMut(Replayed<'_>) -> Result<()
     let mut walk = Walk::new(task, &candidates, durable);
     let walked = walk.run(apply)?;
     let stop = walk.position();
-    durable = durable.max(evidence::durable_beyond(&candidates, &walked, stop)?);
+    durable = durable.max(evidence::durable_beyond(task.fs, &candidates, &walked, stop)?);
     if durable > stop {
         return Err(lost_durable_bytes(task, &candidates, &walk, durable));
     }
     let mut report = walk.report(&walked);
-    report.torn_tail = torn_tail(&candidates, &walked, stop)?;
+    report.torn_tail = torn_tail(task.fs, &candidates, &walked, stop)?;
     let last_sequence = walk.last_sequence();
     let next_segment =
         SegmentId(candidates.iter().map(|candidate| candidate.id.0).max().unwrap_or(task.head.segment.0) + 1);
@@ -156,11 +156,16 @@ fn missing_segment(candidates: &[Candidate], stop: LogPosition, durable: LogPosi
 }
 
 /// Whether anything stands behind the end of the log.
-fn torn_tail(candidates: &[Candidate], walked: &[Walked], stop: LogPosition) -> Result<Option<TornTail>> {
+fn torn_tail(
+    fs: &dyn Fs,
+    candidates: &[Candidate],
+    walked: &[Walked],
+    stop: LogPosition,
+) -> Result<Option<TornTail>> {
     let mut ignored_bytes = 0;
     for candidate in candidates {
         let from = walked.iter().find(|walked| walked.id == candidate.id).map_or(0, |walked| walked.end);
-        ignored_bytes += evidence::bytes_not_zero(candidate, from)?;
+        ignored_bytes += evidence::bytes_not_zero(fs, candidate, from)?;
     }
     let torn = TornTail { segment: stop.segment.0, offset: stop.offset, ignored_bytes };
     Ok((ignored_bytes > 0).then_some(torn))

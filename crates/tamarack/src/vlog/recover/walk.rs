@@ -165,7 +165,8 @@ impl<'a> Walk<'a> {
             value_records: 0,
             value_record_bytes: 0,
         };
-        let mut scanner = Scanner::new(&*candidate.file, &candidate.path, header.seed(), start, limit);
+        let file = candidate.open(self.task.fs)?;
+        let mut scanner = Scanner::new(&*file, &candidate.path, header.seed(), start, limit);
         if let Some(footer) = candidate.footer.as_ref().filter(|_| self.task.mend) {
             scanner = scanner.mending(&footer.offsets);
         }
