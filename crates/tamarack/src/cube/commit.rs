@@ -1,7 +1,7 @@
 //! A write, from the caller's batch to its acknowledgement. The protocol is described in `order`.
 
 use super::Cube;
-use super::headroom::Claim;
+use super::headroom::{Claim, Patience};
 use super::order::{Cleared, Grant, Need, Obstacle};
 use crate::base::batch::{Operation, WriteBatch};
 use crate::base::checksum::Checksum;
@@ -144,9 +144,10 @@ impl Cube {
         if !wait.is_zero() {
             self.env.clock.sleep(wait);
         }
+        let mut patience = Patience::default();
         let grant = self.order.grant(&need, |obstacle| match obstacle {
             Obstacle::PlainWrite(grant) => self.write_plainly(&grant, entries.clone(), &need),
-            other => self.clear(other),
+            other => self.clear(other, &mut patience),
         })?;
         let unfinished = Unfinished { cube: self };
         self.fill(&grant, entries);

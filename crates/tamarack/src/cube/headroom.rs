@@ -62,6 +62,33 @@ struct Filling {
     blank: AtomicU64,
 }
 
+/// For how many jobs more, which may make space, a writer waits.
+#[derive(Debug)]
+pub(super) struct Patience(u32);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(JOBS_WAITED_FOR_MAX)
+    }
+}
+
+impl Patience {
+    /// The room that was found, or `None` if a job is to be waited for.
+    ///
+    /// # Errors
+    /// That there is no room, once there is no patience.
+    pub(super) fn or_wait(&mut self, room: Result<u64>) -> Result<Option<u64>> {
+        match room {
+            Err(refusal) if self.0 == 0 => Err(refusal),
+            Err(_) => {
+                self.0 -= 1;
+                Ok(None)
+            }
+            Ok(bytes) => Ok(Some(bytes)),
+        }
+    }
+}
+
 /// Space that a job may fill, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Promise<'a> {
@@ -185,26 +212,15 @@ impl Room {
 }
 
 impl Cube {
-    /// How much the log may take for its file at `path`: `best` bytes, or else `least`. Waits for jobs that may make
-    /// space.
-    ///
-    /// # Errors
-    /// `NoSpace` if even that would take what must stay free.
-    pub(super) fn wait_for_room(&self, path: &Path, best: u64, least: u64, claim: Claim) -> Result<u64> {
-        let mut waits = JOBS_WAITED_FOR_MAX;
-        loop {
-            let refusal = match self.room_for(path, best, least, claim) {
-                Ok(bytes) => return Ok(bytes),
-                Err(refusal) => refusal,
-            };
-            if waits == 0 || !self.wait_for_a_job() {
-                return Err(refusal);
-            }
-            waits -= 1;
+    /// Waits for a job that may make space, without the turn: deletions are not held up by it. Where there is none, there is no use in
+    /// more patience.
+    pub(super) fn wait_for_room(&self, patience: &mut Patience) {
+        if !self.wait_for_a_job() {
+            patience.0 = 0;
         }
     }
 
-    /// The same without waiting.
+    /// How much the log may take for its file at `path`: `best` bytes, or else `least`.
     ///
     /// # Errors
     /// `NoSpace` if even that would take what must stay free.

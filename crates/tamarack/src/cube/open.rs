@@ -206,6 +206,8 @@ impl Cube {
     /// # Errors
     /// `Io`, `NoSpace`, or why the cube was poisoned: everything acknowledged is in the log nevertheless.
     pub fn close(&self) -> Result<()> {
+        // Before: a writer may be waiting for one of them.
+        self.cancel_jobs();
         let (segment, tail, ticket) = self.order.close();
         let seals = self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);

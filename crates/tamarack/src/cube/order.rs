@@ -25,8 +25,13 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod obstacle;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub use obstacle::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
@@ -75,94 +80,11 @@ pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
 
+/// Records begin in the first 4 GiB of a segment, for that is as far as pointers and footers reach: what ends behind them begins one.
+const OFFSETS_END: u64 = 1 << 32;
+
 /// Where there was no room to leave a segment for, it is seen again after so many bytes.
 const STAY_BYTES: u64 = 1 << 20;
-
-/// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
-#[derive(Debug)]
-pub enum Obstacle {
-    /// The memtable is full, or the log it stands for is long enough.
-    Memtable(MemtableTurn),
-    /// The segment is full, or its pages are too large, or there is none.
-    Segment(SegmentTurn),
-    /// The segment's reserved space is used up.
-    Space {
-        /// The segment.
-        segment: Arc<Segment>,
-        /// The end of the range that must be reserved, and open to `claim`.
-        end: u64,
-        /// What for.
-        claim: Claim,
-        /// What becomes of its blocks.
-        blocks: Blocks,
-    },
-    /// The segment takes plain writes, which are done in log order.
-    PlainWrite(Grant),
-}
-
-/// What is known when the memtable must be replaced.
-#[derive(Debug)]
-pub struct MemtableTurn {
-    /// The one to replace.
-    pub memtable: Arc<Memtable>,
-    /// Whether anything was granted in it.
-    pub used: bool,
-    /// Bytes the next one must hold.
-    pub memtable_bytes: usize,
-    /// Whether it must be replaced however much room it still has: batches are granted the most that they may
-    /// take, so a memtable that seems full may have room left.
-    pub must_replace: bool,
-    /// The end of the log.
-    pub tail: LogPosition,
-    /// Bytes of log granted since the cube was opened.
-    pub log_bytes: u64,
-    /// The last ticket granted.
-    pub last_ticket: Ticket,
-    /// The last sequence number granted.
-    pub last_sequence: Sequence,
-}
-
-/// What is known when the next segment must be begun.
-#[derive(Debug)]
-pub struct SegmentTurn {
-    /// The segment that ends, if there is one.
-    pub full: Option<Arc<Segment>>,
-    /// Whether it has room for the batch all the same.
-    pub may_stay: bool,
-    /// The end of the log.
-    pub tail: LogPosition,
-    /// The id of the next segment.
-    pub id: SegmentId,
-    /// The smallest sequence number it can hold.
-    pub first_sequence: Sequence,
-    /// Bytes of records it must hold.
-    pub log_bytes: u64,
-    /// What for.
-    pub claim: Claim,
-    /// What becomes of its blocks.
-    pub blocks: Blocks,
-    /// The last ticket granted.
-    pub last_ticket: Ticket,
-}
-
-/// How a turn ended.
-#[derive(Debug)]
-pub enum Cleared {
-    /// Here is the next memtable, which holds this many bytes.
-    Memtable(Arc<Memtable>, usize),
-    /// The memtable has this many bytes left after all.
-    MemtableRoom(usize),
-    /// Here is one with all operations of the memtable, to go on with; it has this many bytes left.
-    MemtableCopy(Arc<Memtable>, usize),
-    /// Here is the next segment; what is reserved of it was taken for this.
-    Segment(Arc<Segment>, Claim),
-    /// The segment that has room stays.
-    Stay,
-    /// All the space of this segment that is reserved is open to this.
-    Space(Arc<Segment>, Claim),
-    /// The records are written.
-    PlainWrite,
-}
 
 /// The order of one cube.
 #[derive(Debug)]
@@ -252,7 +174,7 @@ impl CommitOrder {
         Self { state: Mutex::new(state), free: Condvar::new(), memtable_log_max, publisher, health }
     }
 
-    /// Grants `need`. Obstacles are given to `clear`, one at a time and to one caller at a time, without a lock.
+    /// Grants `need`. Obstacles are given to `clear`, one at a time and, but for [`Obstacle::Others`], to one caller at a time, without a lock.
     ///
     /// # Errors
     /// Whatever `clear` fails with; `ReadOnly` if the cube is poisoned; `Closed`.
@@ -276,7 +198,14 @@ impl CommitOrder {
             let mut turn = Turn { order: self, finished: false };
             let cleared = clear(obstacle);
             state = turn.finish();
-            state.install(cleared?);
+            let cleared = cleared?;
+            if matches!(cleared, Cleared::Later) {
+                drop(state);
+                clear(Obstacle::Others)?;
+                state = self.state.lock();
+                continue;
+            }
+            state.install(cleared);
             if plain {
                 return Ok(state.assign(need));
             }
@@ -335,15 +264,16 @@ impl CommitOrder {
         Ok(())
     }
 
-    /// Has the last segment ended by `replace`, which begins the next one. Nothing happens if nothing is in it.
+    /// Has the last segment ended by `replace`, which begins the next one. Nothing happens if nothing is in it. Returns whether that was
+    /// done; else others are to be waited for.
     ///
     /// # Errors
     /// Whatever `replace` fails with; `ReadOnly`; `Closed`.
-    pub fn end_segment(&self, replace: impl FnOnce(SegmentTurn) -> Result<Cleared>) -> Result<()> {
+    pub fn end_segment(&self, replace: impl FnOnce(SegmentTurn) -> Result<Cleared>) -> Result<bool> {
         let mut state = self.state.lock();
         self.wait_for_turn(&mut state)?;
         if state.tail.offset <= SEGMENT_HEADER_BYTES {
-            return Ok(());
+            return Ok(true);
         }
         let segment = state.segment_turn(0, Claim::Data);
         state.turning = true;
@@ -351,10 +281,14 @@ impl CommitOrder {
         let mut turn = Turn { order: self, finished: false };
         let cleared = replace(segment);
         state = turn.finish();
-        state.install(cleared?);
+        let cleared = cleared?;
+        if matches!(cleared, Cleared::Later) {
+            return Ok(false);
+        }
+        state.install(cleared);
         // Even if nothing is in it, flushing it moves the log head into the new segment.
         state.memtable_used = true;
-        Ok(())
+        Ok(true)
     }
 
     /// Refuses every further grant, waits for the present turn, and returns what is left to finish: the active
@@ -441,7 +375,8 @@ impl State {
         let end = self.tail.offset + need.log_bytes;
         let next_segment = || Obstacle::Segment(self.segment_turn(need.log_bytes, need.claim));
         let Some(segment) = &self.segment else { return Some(next_segment()) };
-        if end > segment.capacity() {
+        let is_far = end > OFFSETS_END && self.tail.offset > SEGMENT_HEADER_BYTES;
+        if end > segment.capacity() || is_far {
             // A memtable that would have to go before the next segment is full goes with this one: a full segment is
             // not mapped any more when it is synced, which interrupts nobody.
             if self.memtable_used && span + segment.capacity() > memtable_log_max {
@@ -556,7 +491,8 @@ impl State {
         let durable = self.pending_mark.take()?;
         let segment = self.segment.clone()?;
         let offset = self.tail.offset;
-        if offset + MARK_RECORD_BYTES as u64 > segment.allocated() {
+        let end = offset + MARK_RECORD_BYTES as u64;
+        if end > segment.allocated().min(OFFSETS_END) {
             return None;
         }
         let mark = encode_mark(segment.header().seed(), offset, Sequence(self.last_sequence), durable);
@@ -600,7 +536,7 @@ impl State {
                 }
             }
             Cleared::Stay => self.stays_until = self.tail.offset + STAY_BYTES,
-            Cleared::PlainWrite => {}
+            Cleared::PlainWrite | Cleared::Later => {}
         }
     }
 }

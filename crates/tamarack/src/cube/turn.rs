@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::Cube;
+use super::headroom::Patience;
 use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 use super::state::Frozen;
@@ -21,22 +22,27 @@ use crate::vlog::segment::{
 const ROOM_WORTH_USING: usize = 32;
 
 impl Cube {
-    /// Clears what stands in the way of a batch.
+    /// Clears what stands in the way of a batch, for which others are waited for while there is `patience`.
     ///
     /// # Errors
     /// `NoSpace`, `Io`; nothing has changed then.
-    pub(super) fn clear(&self, obstacle: Obstacle) -> Result<Cleared> {
+    pub(super) fn clear(&self, obstacle: Obstacle, patience: &mut Patience) -> Result<Cleared> {
         match obstacle {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
-            Obstacle::Segment(turn) => self.next_segment(&turn),
+            Obstacle::Segment(turn) => self.next_segment(&turn, patience),
             Obstacle::Space { segment, end, claim, blocks } => {
                 // It may be reserved and only not be open to data.
                 let least = end.saturating_sub(segment.allocated());
                 let best = if least == 0 { 0 } else { segment.next_step(blocks) };
-                let bytes = self.wait_for_room(segment.shared().path(), best, least, claim)?;
+                let room = self.room_for(segment.shared().path(), best, least, claim);
+                let Some(bytes) = patience.or_wait(room)? else { return Ok(Cleared::Later) };
                 segment.reserve(bytes, blocks)?;
                 self.prepare_next(&segment, blocks);
                 Ok(Cleared::Space(segment, claim))
+            }
+            Obstacle::Others => {
+                self.wait_for_room(patience);
+                Ok(Cleared::Later)
             }
             Obstacle::PlainWrite(_) => unreachable!("the writer itself does its plain write"),
         }
@@ -89,7 +95,7 @@ impl Cube {
 
     /// Begins the next segment, and has the one before it, if there is one, sealed in the background. Where there is no room for it, one that has
     /// some stays.
-    fn next_segment(&self, turn: &SegmentTurn) -> Result<Cleared> {
+    fn next_segment(&self, turn: &SegmentTurn, patience: &mut Patience) -> Result<Cleared> {
         let header =
             SegmentHeader {
                 cube: self.id,
@@ -103,10 +109,11 @@ impl Cube {
             };
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let prepared = match self.next_file(turn, &path) {
+        let prepared = match self.next_file(turn, &path, patience) {
             Err(error) if turn.may_stay && error.kind() == ErrorKind::NoSpace => return Ok(Cleared::Stay),
             prepared => prepared?,
         };
+        let Some(prepared) = prepared else { return Ok(Cleared::Later) };
         let segment = Arc::new(prepared.begin(header).inspect_err(|_| {
             // The first error is the one to report; a file without a header is swept up at the next open.
             drop(self.env.fs.remove_file(&path));
@@ -124,12 +131,17 @@ impl Cube {
         Ok(Cleared::Segment(segment, turn.claim))
     }
 
-    /// The file of the next segment: the spare, or a new one.
-    fn next_file(&self, turn: &SegmentTurn, path: &Path) -> Result<PreparedSegment> {
+    /// The file of the next segment: the spare, or a new one; `None` if others are to be waited for.
+    fn next_file(
+        &self,
+        turn: &SegmentTurn,
+        path: &Path,
+        patience: &mut Patience,
+    ) -> Result<Option<PreparedSegment>> {
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
         let may_be_joined = turn.blocks == Blocks::Joined;
         if let Some(spare) = self.spare.take(turn.id, room, may_be_joined) {
-            return Ok(spare);
+            return Ok(Some(spare));
         }
         if !may_be_joined && let Err(refusal) = self.room_for(path, room, room, turn.claim) {
             if turn.may_stay {
@@ -137,7 +149,7 @@ impl Cube {
             }
             // Large pages are better than no segment.
             if let Some(spare) = self.spare.take(turn.id, room, true) {
-                return Ok(spare);
+                return Ok(Some(spare));
             }
         }
         let capacity = self.options.segment_bytes_max.max(room);
@@ -145,9 +157,10 @@ impl Cube {
         let large = turn.full.is_some() && turn.blocks != Blocks::Filled;
         let step = if large { RESERVE_STEP_MAX } else { RESERVE_BYTES_MIN };
         self.spare.discard(&*self.env.fs)?;
-        let reserve = self.wait_for_room(path, step.min(capacity), room, turn.claim)?;
+        let found = self.room_for(path, step.min(capacity), room, turn.claim);
+        let Some(reserve) = patience.or_wait(found)? else { return Ok(None) };
         let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
-        PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode)
+        PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode).map(Some)
     }
 
     /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first: where all processors

@@ -1,10 +1,10 @@
 //! The head-room on a full disk: new data are refused before the last byte is taken, and whatever makes space goes on.
 
-use crate::common::garbage::Content;
+use crate::common::garbage::{Content, Gate};
 use crate::common::place::Place;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
 use tamarack::testing::Call;
-use tamarack::{Db, ErrorKind, GcGoal, LogMode, Options, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
 
 /// What the disk holds beyond the empty database.
 const DISK_BYTES: u64 = 6_000_000;
@@ -175,4 +175,36 @@ fn a_file_system_that_does_not_tell_what_is_free_is_filled_to_the_end() {
     let full = Full::new(place);
     assert!(!full.refusal.message().contains("reserved_bytes"), "{}", full.refusal);
     assert!(content(&full.db) == full.kept);
+}
+
+/// Who finds no room for data waits for a job that may make some: deletions go on meanwhile, and a close does not wait for the job first.
+#[test]
+fn who_waits_for_room_holds_nobody_up() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a writer waits for room");
+    let quiet =
+        Options { gc: GcPolicy::Off, background_threads: 1, ..options(LogMode::Auto, Some(256 << 10)) };
+    let Full { place, db, kept, .. } = Full::new(Place::new(quiet));
+    db.wait_idle().unwrap();
+    let looks = || place.faults.count_of(Call::FreeBytes, "");
+    let (key, value) = (b"no room", vec![7; 40_000]);
+    let gate = Gate::at(&place.faults, Call::Create, ".table");
+    std::thread::scope(|scope| {
+        let flushing = scope.spawn(|| db.flush());
+        gate.wait();
+        let before = looks();
+        let waiting = scope.spawn(|| db.put(key, &value));
+        while looks() == before {
+            std::thread::yield_now();
+        }
+        for deleted in kept.keys().take(20) {
+            db.delete(deleted).unwrap();
+        }
+        assert!(!waiting.is_finished(), "there is no room");
+        let closing = scope.spawn(|| db.clone().close());
+        let refused = waiting.join().unwrap().unwrap_err().kind();
+        assert!([ErrorKind::Closed, ErrorKind::NoSpace].contains(&refused), "{refused:?}");
+        drop(gate);
+        drop(flushing.join().unwrap());
+        closing.join().unwrap().unwrap();
+    });
 }

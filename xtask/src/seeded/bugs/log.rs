@@ -4,6 +4,26 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "records-out-of-reach",
+        what: "Records begin behind the first 4 GiB of a segment, where no pointer and no footer reaches.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "        let is_far = end > OFFSETS_END",
+            put: "        let is_far = !BUG && end > OFFSETS_END",
+        }],
+        caught_by: ("lib", "cube::order::tests::nothing_begins_behind_the_first_4_gib_of_a_segment"),
+    },
+    Bug {
+        name: "mark-out-of-reach",
+        what: "A mark is put behind the first 4 GiB of a segment, whose footer does not reach it.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "segment.allocated().min(OFFSETS_END)",
+            put: "segment.allocated().min(if BUG { u64::MAX } else { OFFSETS_END })",
+        }],
+        caught_by: ("lib", "cube::order::tests::nothing_begins_behind_the_first_4_gib_of_a_segment"),
+    },
+    Bug {
         name: "log-of-short-sessions-not-flushed",
         what: "A log that fits one memtable is never flushed when a database is opened, however long it is.",
         edits: &[Edit {

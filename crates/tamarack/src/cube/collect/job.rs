@@ -21,7 +21,7 @@ use crate::base::sync::{Arc, Ordering};
 use crate::index::Collection;
 use crate::index::version::{FileHandle, SegmentEntry, Version};
 use crate::vlog::cold::{ColdWriter, Original};
-use crate::vlog::format::{SegmentHeader, record_len};
+use crate::vlog::format::{SEGMENT_HEADER_BYTES, SegmentHeader, record_len};
 use crate::vlog::relocation::Relocations;
 
 /// Records of at most so many bytes stay in memory from when their heads are read until they are copied.
@@ -58,7 +58,10 @@ impl Cube {
         };
         let contents = self.contents(version).into_iter();
         let collectable = contents.filter(|content| version.is_collectable(content.entry.meta.id));
-        collectable.map(candidate).filter(|candidate| !quarantined.contains(&candidate.id)).collect()
+        // A relocation table begins in the first 4 GiB of the segment, behind all copies: values that leave no room for it stay.
+        let fits = |candidate: &Candidate| candidate.live_bytes < u64::from(u32::MAX) - SEGMENT_HEADER_BYTES;
+        let candidates = collectable.map(candidate).filter(fits);
+        candidates.filter(|candidate| !quarantined.contains(&candidate.id)).collect()
     }
 
     /// Collects what is most worth it of the segments of which at most `live_share_max` is alive; `None` if there

@@ -300,7 +300,8 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         let (before, begin) = (state.ended, self.env.clock.monotonic());
         while state.ended == before {
-            if state.closing || self.health.is_poisoned() || !self.is_busy(&state) {
+            let is_over = state.closing || self.maintenance.cancelled.load(Ordering::Relaxed);
+            if is_over || self.health.is_poisoned() || !self.is_busy(&state) {
                 return false;
             }
             self.maintenance.changed.wait(&mut state);
@@ -391,10 +392,17 @@ impl Cube {
         }
     }
 
+    /// Has jobs that copy or merge end soon, and whoever waits for one be woken.
+    pub(super) fn cancel_jobs(&self) {
+        self.maintenance.cancelled.store(true, Ordering::SeqCst);
+        let state = self.maintenance.state.lock();
+        self.maintenance.changed.notify_all();
+        drop(state);
+    }
+
     /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for
     /// jobs that will not run any more is woken, to find the cube closed.
     pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
-        self.maintenance.cancelled.store(true, Ordering::SeqCst);
         self.settle_removal();
         // Before jobs are refused: a look may wait for one.
         self.maintenance.lookout.end();

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::super::Cube;
 use super::super::collect::{Effort, Replacing, Sorted, ToCopies, do_readers_hold_much};
+use super::super::headroom::Patience;
 use super::super::order::Obstacle;
 use super::super::space::{Demand, Space};
 use super::State;
@@ -215,7 +216,11 @@ impl Cube {
 
     /// Ends the active segment, if anything is in it.
     fn end_segment(&self) -> Result<()> {
-        self.order.end_segment(|turn| self.clear(Obstacle::Segment(turn)))
+        let mut patience = Patience::default();
+        while !self.order.end_segment(|turn| self.clear(Obstacle::Segment(turn), &mut patience))? {
+            self.clear(Obstacle::Others, &mut patience)?;
+        }
+        Ok(())
     }
 
     /// Sorts values until no more than [`Options::value_runs_max`](crate::Options) runs lie over any key. See

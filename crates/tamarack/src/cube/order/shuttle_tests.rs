@@ -43,6 +43,8 @@ struct World {
     clearing: AtomicBool,
     /// Turns, the first ones, that fail.
     failures: AtomicU64,
+    /// Whether the next turn for space finds none yet.
+    put_off: AtomicBool,
     turns: Turns,
     granted: Mutex<Vec<Granted>>,
 }
@@ -90,12 +92,17 @@ impl World {
             health,
             clearing: AtomicBool::new(false),
             failures: AtomicU64::new(2),
+            put_off: AtomicBool::new(true),
             turns: Turns::default(),
             granted: Mutex::default(),
         })
     }
 
     fn clear(self: &Arc<Self>, obstacle: Obstacle) -> Result<Cleared> {
+        if matches!(obstacle, Obstacle::Others) {
+            shuttle::thread::yield_now();
+            return Ok(Cleared::Later);
+        }
         assert!(!self.clearing.swap(true, Ordering::SeqCst), "one turn at a time");
         let cleared = self.clear_alone(obstacle);
         self.clearing.store(false, Ordering::SeqCst);
@@ -127,11 +134,15 @@ impl World {
                 Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))
             }
             Obstacle::Space { segment, end, claim, blocks } => {
+                if self.put_off.swap(false, Ordering::SeqCst) {
+                    return Ok(Cleared::Later);
+                }
                 self.turns.space.fetch_add(1, Ordering::SeqCst);
                 let bytes = segment.next_step(blocks).max(end.saturating_sub(segment.allocated()));
                 segment.reserve(bytes, blocks)?;
                 Ok(Cleared::Space(segment, claim))
             }
+            Obstacle::Others => unreachable!("that is no turn"),
             Obstacle::PlainWrite(grant) => {
                 self.turns.plain_write.fetch_add(1, Ordering::SeqCst);
                 grant.segment.write(grant.offset, &records(grant.ticket))?;
