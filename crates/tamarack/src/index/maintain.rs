@@ -72,7 +72,7 @@ impl Index {
 
     /// Picks the most urgent compaction whose level is due, and registers it as running.
     pub fn pick(&self, due: Due) -> Option<Compaction> {
-        let options = CompactionOptions { due, ..self.options.compaction.clone() };
+        let options = CompactionOptions { due, ..self.compaction_options() };
         self.register(|version, in_progress| pick(version, in_progress, &options))
     }
 
@@ -97,16 +97,23 @@ impl Index {
 
     /// The next compaction that rewrites tables which point into the segments `homes`, under whatever id. It must be run
     /// with a [`Relocate`] that leads [`onward`](Relocate::onward) out of them. Once it is done, no table points there, and
-    /// none ever will, as no memtable does.
+    /// none ever will, as no memtable does; but for pointers that damaged relocation tables keep as they are.
     pub fn next_replacing(&self, homes: &[SegmentId]) -> ManualTurn {
-        let options = &self.options.compaction;
+        let options = self.compaction_options();
         self.register_step(|version, in_progress| {
             let segments = version.segments();
             let moved = segments.moved().filter(|(_, moved)| homes.contains(&moved.table.segment));
-            let mut ids: Vec<_> = moved.map(|(id, _)| id).chain(homes.iter().copied()).collect();
+            let moved = moved.map(|(id, _)| id).filter(|id| !options.unreadable.contains(id));
+            let mut ids: Vec<_> = moved.chain(homes.iter().copied()).collect();
             ids.sort_unstable();
-            pick_replacing(version, in_progress, options, &ids)
+            pick_replacing(version, in_progress, &options, &ids)
         })
+    }
+
+    /// With what compactions have found to be damaged.
+    fn compaction_options(&self) -> CompactionOptions {
+        let unreadable = self.unreadable.lock().clone();
+        CompactionOptions { unreadable, ..self.options.compaction.clone() }
     }
 
     fn register_step(&self, step: impl FnOnce(&Arc<Version>, &InProgress) -> ManualStep) -> ManualTurn {
@@ -149,7 +156,11 @@ impl Index {
             relocate: relocate.clone(),
             table_bytes_max: self.options.compaction.table_bytes_max,
         };
-        job.run(parts_max, run_all)
+        let (edit, stats) = job.run(parts_max, run_all)?;
+        if !stats.unreadable.is_empty() {
+            self.unreadable.lock().extend(&stats.unreadable);
+        }
+        Ok((edit, stats))
     }
 
     /// How many compactions run.

@@ -6,10 +6,11 @@
 //!
 //! Called by the cube. Any number of threads may read and maintain at the same time.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::base::error::{Error, Result};
-use crate::base::ids::CubeId;
+use crate::base::ids::{CubeId, SegmentId};
 use crate::base::memory::Allotment;
 use crate::base::names::FileName;
 use crate::base::swap::{ArcSwap, ArcSwapOption};
@@ -57,6 +58,8 @@ pub struct Index {
     pub(super) in_progress: Arc<Mutex<InProgress>>,
     /// Collections that run. Rank: inside `in_progress`.
     pub(super) collecting: Arc<Mutex<Collecting>>,
+    /// Segments that were moved and whose relocation tables compactions have found to be damaged. Rank: a leaf.
+    pub(super) unreadable: Mutex<BTreeSet<SegmentId>>,
 }
 
 /// Lets the table cache forget a file before the cube hears of it.
@@ -124,6 +127,7 @@ impl Unopened {
             manifest: ManifestTurns::new(manifest),
             in_progress: Arc::default(),
             collecting: Arc::default(),
+            unreadable: Mutex::default(),
         }
     }
 }

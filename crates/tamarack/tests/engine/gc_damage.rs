@@ -255,6 +255,32 @@ fn compactions_in_the_background_go_on_around_a_damaged_relocation_table() {
     assert_holds(&place.open(), &model, "repaired");
 }
 
+/// Where tables are rewritten for the sake of pointers alone, those that lead through damage stay as they are, and hold nothing else up.
+#[test]
+fn pointers_are_replaced_around_a_damaged_relocation_table() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "sorting around damage");
+    let (place, mut model, file) = collected();
+    let whole = damage_relocations(&place, &file);
+    let busy = Options { memtable_bytes: 16 << 10, level_bytes_base: 8 << 10, value_runs_max: 1, ..quiet() };
+    let db = open(&place.path(), &busy).unwrap();
+    for round in 2..12 {
+        fill(&db, &mut model, (0..KEYS).rev().filter(|number| !number.is_multiple_of(3)), round);
+        db.compact_range(None, None).unwrap();
+        // The damaged segment is left alone once it was met.
+        if let Err(error) = db.sort_values() {
+            assert_eq!(named(&error).0, file, "{error}");
+            assert_eq!(db.stats().quarantined_segments.len(), 1, "{error}");
+        }
+        db.wait_idle().unwrap();
+    }
+    let stats = db.stats();
+    assert!(stats.levels[0].tables < 10 && stats.sortings > 1, "{stats:?}");
+    assert_right_or_named(&db, &model, &file, "after");
+    db.close().unwrap();
+    std::fs::write(place.path().join(&file), &whole).unwrap();
+    assert_holds(&place.open(), &model, "repaired");
+}
+
 #[test]
 fn a_missing_cold_segment_is_named() {
     let (place, model, file) = collected();

@@ -4,6 +4,29 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "damage-stops-replacing",
+        what: "A compaction that rewrites tables for their pointers alone fails at a damaged relocation table, and all others stop.",
+        edits: &[Edit {
+            file: "index/compact/run.rs",
+            find: "            Err(error) if error.kind() == ErrorKind::Corruption => {",
+            put: "            Err(error) if error.kind() == ErrorKind::Corruption && !(BUG && self.plan.level == self.plan.output_level) => {",
+        }],
+        caught_by: ("engine", "pointers_are_replaced_around_a_damaged_relocation_table"),
+    },
+    Bug {
+        name: "damage-met-over-and-over",
+        what: "Tables are rewritten for pointers that a damaged relocation table keeps as they are, again and again.",
+        edits: &[Edit {
+            file: "index/compact/dissolve.rs",
+            find: "filter(|id| !options.unreadable.contains(id))",
+            put: "filter(|id| BUG || !options.unreadable.contains(id))",
+        }],
+        caught_by: (
+            "lib",
+            "index::compact::tests::nothing_is_rewritten_for_pointers_that_damage_keeps_as_they_are",
+        ),
+    },
+    Bug {
         name: "copies-not-held-by-compactions",
         what: "The copies of sorted values may be dropped while a compaction is about to point to them.",
         edits: &[

@@ -40,7 +40,8 @@ pub fn pick_dissolving(
     in_progress: &InProgress,
     options: &CompactionOptions,
 ) -> Option<CompactionPlan> {
-    let moved: Vec<SegmentId> = version.segments().moved().map(|(id, _)| id).collect();
+    let moved = version.segments().moved().map(|(id, _)| id);
+    let moved: Vec<SegmentId> = moved.filter(|id| !options.unreadable.contains(id)).collect();
     let mut best: Option<(u64, u64, usize, Vec<Arc<TableMeta>>)> = None;
     let mut consider = |level: usize, output_level: usize, upper: Vec<Arc<TableMeta>>, cost: u64| {
         let pointers = upper.iter().map(|table| moved_pointers(table, &moved)).sum::<u64>();

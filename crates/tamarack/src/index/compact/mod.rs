@@ -33,6 +33,10 @@ pub use plan::CompactionPlan;
 pub use replace::pick_replacing;
 pub use run::{CompactionJob, CompactionStats, RunAll, Signals};
 
+use std::collections::BTreeSet;
+
+use crate::base::ids::SegmentId;
+
 /// How much larger the target of a level is than that of the level above it.
 const LEVEL_RATIO: u64 = 10;
 
@@ -67,6 +71,8 @@ pub struct CompactionOptions {
     pub relocation_bytes_max: u64,
     /// When levels are due.
     pub due: Due,
+    /// Segments that were moved and whose relocation tables are damaged: no table is rewritten for pointers into them.
+    pub unreadable: BTreeSet<SegmentId>,
 }
 
 /// How full levels are when they are due, in thousandths of their targets.
@@ -95,6 +101,7 @@ impl Default for CompactionOptions {
             table_bytes_max: 16 << 20,
             relocation_bytes_max: 64 << 20,
             due: Due::USUAL,
+            unreadable: BTreeSet::new(),
         }
     }
 }

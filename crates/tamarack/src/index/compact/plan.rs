@@ -109,6 +109,7 @@ impl CompactionPlan {
     }
 
     /// Whether the outputs stay in the level of the inputs.
+    #[cfg(test)]
     pub fn is_in_place(&self) -> bool {
         self.level == self.output_level
     }

@@ -3,8 +3,10 @@
 //! Never installs anything and never removes an input. If any part fails or the job is cancelled, the outputs of
 //! all parts are removed and the version stays as it is.
 
+use std::collections::BTreeSet;
+
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::ids::Sequence;
+use crate::base::ids::{SegmentId, Sequence};
 use crate::base::keys::{seek_key, split_internal_key, trailer_sequence, user_key};
 use crate::base::names::FileName;
 use crate::base::pointer::POINTER_BYTES;
@@ -106,8 +108,10 @@ pub struct CompactionStats {
     pub left_behind: u64,
     /// Deletions with nothing left to hide.
     pub vanished: u64,
-    /// Damage to a relocation table, for which pointers were left as they are.
+    /// Damage to a relocation table, for which pointers were left as they are ...
     pub damage: Option<Error>,
+    /// ... into these segments.
+    pub unreadable: BTreeSet<SegmentId>,
 }
 
 /// What a part of a job ended with.
@@ -162,6 +166,7 @@ impl CompactionJob {
                     stats.left_behind += part.left_behind;
                     stats.vanished += part.vanished;
                     stats.damage = stats.damage.or(part.damage);
+                    stats.unreadable.extend(part.unreadable);
                 }
                 Err(error) => failure = Some(error),
             }
@@ -263,7 +268,7 @@ impl CompactionJob {
             |table, pointer| self.relocate.relocate(table, pointer),
         );
         staged.take(|entry| {
-            let Some(payload) = self.present_payload(&entry, &mut stats.damage)? else {
+            let Some(payload) = self.present_payload(&entry, stats)? else {
                 stats.shadowed += 1;
                 stats.left_behind += self.destination.stored_bytes(entry.key, entry.payload);
                 return Ok(());
@@ -284,16 +289,16 @@ impl CompactionJob {
     fn present_payload<'a>(
         &self,
         entry: &StagedEntry<'a>,
-        damage: &mut Option<Error>,
+        stats: &mut CompactionStats,
     ) -> Result<Option<Present<'a>>> {
         let Some(pointer) = entry.pointer else { return Ok(Some(Present::Same(entry.payload))) };
         let version = &self.plan.version;
         let segments = version.segments();
         let place = match &entry.place {
-            // The pointer leads where it led; whoever follows it is told. What is damaged must not hold up all the rest, but
-            // where replacing pointers may be all that is wanted, it would be tried over and over.
-            Err(error) if error.kind() == ErrorKind::Corruption && !self.plan.is_in_place() => {
-                damage.get_or_insert_with(|| error.clone());
+            // The pointer leads where it led; whoever follows it is told. What is damaged must not hold up all the rest.
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                stats.damage.get_or_insert_with(|| error.clone());
+                stats.unreadable.insert(pointer.segment);
                 return Ok(Some(Present::Same(entry.payload)));
             }
             place => place.clone()?,

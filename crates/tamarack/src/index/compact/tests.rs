@@ -1,5 +1,7 @@
 //! Scripts: a version, what runs already, and the plan that comes out.
 
+use std::collections::BTreeSet;
+
 use crate::base::ids::SegmentId;
 use crate::base::sync::Arc;
 
@@ -15,6 +17,7 @@ fn options() -> CompactionOptions {
         table_bytes_max: 10,
         relocation_bytes_max: 400,
         due: Due::USUAL,
+        unreadable: BTreeSet::new(),
     }
 }
 
@@ -194,6 +197,15 @@ fn relocation_tables_wait_for_levels_far_beyond_their_targets() {
         CompactionOptions { due: Due { level0: 1, deeper: 1 }, relocation_bytes_max: 10_000, ..options() };
     let version = Arc::new(version(&format!("L6: 60[a-b] refs=1:2:200{MOVED}")));
     assert!(pick(&version, &InProgress::default(), &eager).is_none(), "eagerness is about levels");
+}
+
+#[test]
+fn nothing_is_rewritten_for_pointers_that_damage_keeps_as_they_are() {
+    let version = Arc::new(version(&format!("L6: 60[a-b] refs=1:2:200{MOVED}")));
+    let picked = |options| pick(&version, &InProgress::default(), &options).map(|plan| render(&plan));
+    assert_eq!(picked(options()).as_deref(), Some("merge L6 60[a-b] in place"));
+    let unreadable = BTreeSet::from([SegmentId(1), SegmentId(2)]);
+    assert_eq!(picked(CompactionOptions { unreadable, ..options() }), None);
 }
 
 #[test]
