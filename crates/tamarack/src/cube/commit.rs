@@ -1,5 +1,7 @@
 //! A write, from the caller's batch to its acknowledgement. The protocol is described in `order`.
 
+use std::time::Duration;
+
 use super::Cube;
 use super::headroom::{Claim, Patience};
 use super::order::{Cleared, Grant, Need, Obstacle};
@@ -18,6 +20,9 @@ use crate::vlog::format::{BatchPlace, RecordHeader, RecordKind, SEGMENT_HEADER_B
 
 use super::durability::Synced;
 use crate::vlog::segment::Segment;
+
+/// A writer that is slowed down looks so often whether it still is.
+const WAIT_SLICE: Duration = Duration::from_millis(50);
 
 /// One operation with its value as it will be stored.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +147,7 @@ impl Cube {
         }
         let wait = self.throttle.admit(need.log_bytes, || self.env.clock.monotonic());
         if !wait.is_zero() {
-            self.env.clock.sleep(wait);
+            self.wait_out(wait);
         }
         let mut patience = Patience::default();
         let grant = self.order.grant(&need, |obstacle| match obstacle {
@@ -166,6 +171,18 @@ impl Cube {
             self.sync_to(end)?;
         }
         Ok(())
+    }
+
+    /// Waits for as long as the throttle says, or until the cube is being closed or takes no more writes.
+    #[cold]
+    fn wait_out(&self, wait: Duration) {
+        let (clock, begin) = (&self.env.clock, self.env.clock.monotonic());
+        let mut left = wait;
+        while !left.is_zero() && !self.maintenance.is_ending() && !self.health.is_poisoned() {
+            clock.sleep(left.min(WAIT_SLICE));
+            left = self.throttle.left(begin + wait, clock.monotonic());
+        }
+        self.throttle.note_wait(clock.monotonic() - begin);
     }
 
     /// Has the page faults of a range further on taken in the background.

@@ -6,6 +6,7 @@
 //!
 //! A small write is to wait for a microsecond or two, and no thread can sleep for less than some fifty. So writers owe what they should wait
 //! for, until it is worth a sleep: fewer of them wait then, for longer, and those who work meanwhile are interrupted less often.
+//! What is owed at one rate is owed for no longer at a higher one, however large the batch was; at a lower one for as long.
 
 use std::time::Duration;
 
@@ -54,10 +55,17 @@ struct Bucket {
 }
 
 impl Throttle {
-    /// Sets the rate for `debt`.
-    pub fn set_debt(&self, debt: f64) {
+    /// Sets the rate for `debt`, at time `now`.
+    pub fn set_debt(&self, debt: f64, now: Duration) {
         let rate = rate_for_debt(debt).map_or(0, |rate| rate as u64);
-        self.rate.store(rate, Ordering::Relaxed);
+        let mut bucket = self.bucket.lock();
+        let before = self.rate.swap(rate, Ordering::Relaxed);
+        let owed = bucket.paid_until.saturating_sub(now);
+        if rate == 0 {
+            bucket.paid_until = Duration::ZERO;
+        } else if rate > before && !owed.is_zero() {
+            bucket.paid_until = now + owed.mul_f64(before as f64 / rate as f64);
+        }
     }
 
     /// Why writers are to be refused, if they are: each should look whether that is still so.
@@ -71,7 +79,8 @@ impl Throttle {
         if self.refuses.load(Ordering::Relaxed) { *self.refusal.lock() } else { None }
     }
 
-    /// Takes `bytes` tokens at time `now`; returns how long the caller must wait, for them and for what others owe; usually zero.
+    /// Takes `bytes` tokens at time `now`; returns how long the caller must wait, for them and for what others owe, usually zero; it is to be
+    /// seen now and then how much of that is [left](Self::left).
     pub fn admit(&self, bytes: u64, now: impl FnOnce() -> Duration) -> Duration {
         let rate = self.rate.load(Ordering::Relaxed);
         if rate == 0 {
@@ -86,8 +95,12 @@ impl Throttle {
         if owed < WAIT_MIN {
             return Duration::ZERO;
         }
-        self.note_wait(owed);
         owed
+    }
+
+    /// How much is left at time `now` of a wait until `end`: less than there was if the rate has risen.
+    pub fn left(&self, end: Duration, now: Duration) -> Duration {
+        self.bucket.lock().paid_until.min(end).saturating_sub(now)
     }
 
     /// Counts a wait, for `stats`.
@@ -124,19 +137,36 @@ mod tests {
     fn a_writer_waits_for_exactly_its_missing_tokens() {
         let throttle = Throttle::default();
         assert_eq!(throttle.admit(1 << 40, || unreachable!("no clock is read")), Duration::ZERO);
-        throttle.set_debt(1.0);
+        throttle.set_debt(1.0, Duration::ZERO);
         let at = |ms| move || Duration::from_millis(ms);
         // 4 MB/s: 40,000 bytes take 10 ms, one of which lies in the bucket.
         assert_eq!(throttle.admit(40_000, at(1000)), Duration::from_millis(9));
         assert_eq!(throttle.admit(4_000, at(1000)), Duration::from_millis(10));
         assert_eq!(throttle.admit(4_000, at(2000)), Duration::ZERO);
-        assert_eq!(throttle.waited().0, 2);
+    }
+
+    #[test]
+    fn what_is_owed_is_owed_for_no_longer_at_a_higher_rate() {
+        let (throttle, at) = (Throttle::default(), Duration::from_secs);
+        throttle.set_debt(1.0, at(1));
+        let wait = throttle.admit(100_000_000, || at(1));
+        assert_eq!(wait.as_secs_f64().round(), 25.0, "at 4 MB/s");
+        assert_eq!(throttle.left(at(1) + wait, at(11)).as_secs_f64().round(), 15.0);
+        throttle.set_debt(0.9, at(11));
+        let left = throttle.left(at(1) + wait, at(11));
+        assert!(left < at(5) && left > at(2), "{left:?} at {:?}", rate_for_debt(0.9));
+        throttle.set_debt(1.0, at(11));
+        assert_eq!(throttle.left(at(1) + wait, at(11)), left, "nor for longer at a lower one");
+        throttle.set_debt(0.5, at(11));
+        assert_eq!(throttle.left(at(1) + wait, at(11)), Duration::ZERO);
+        throttle.set_debt(1.0, at(12));
+        assert_eq!(throttle.admit(4_000, || at(12)), Duration::ZERO);
     }
 
     #[test]
     fn small_writes_owe_what_is_not_worth_a_sleep() {
         let throttle = Throttle::default();
-        throttle.set_debt(1.0);
+        throttle.set_debt(1.0, Duration::ZERO);
         let now = || Duration::from_secs(1);
         // Ten write for a millisecond each: one of these lies in the bucket.
         let waits: Vec<u128> = (0..10).map(|_| throttle.admit(4_000, now).as_millis()).collect();

@@ -235,7 +235,7 @@ impl Cube {
         // Who wants no collections gets no bound, and is not slowed down for its sake.
         let bounded = self.options.gc != GcPolicy::Off && state.gc_pauses == 0;
         let garbage = if bounded { space.debt() } else { 0.0 };
-        self.throttle.set_debt(self.debt().max(garbage).min(1.0));
+        self.throttle.set_debt(self.debt().max(garbage).min(1.0), self.env.clock.monotonic());
     }
 
     /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
@@ -300,7 +300,7 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         let (before, begin) = (state.ended, self.env.clock.monotonic());
         while state.ended == before {
-            let is_over = state.closing || self.maintenance.cancelled.load(Ordering::Relaxed);
+            let is_over = state.closing || self.maintenance.is_ending();
             if is_over || self.health.is_poisoned() || !self.is_busy(&state) {
                 return false;
             }
@@ -395,9 +395,7 @@ impl Cube {
     /// Has jobs that copy or merge end soon, and whoever waits for one be woken.
     pub(super) fn cancel_jobs(&self) {
         self.maintenance.cancelled.store(true, Ordering::SeqCst);
-        let state = self.maintenance.state.lock();
-        self.maintenance.changed.notify_all();
-        drop(state);
+        self.maintenance.wake_all();
     }
 
     /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for

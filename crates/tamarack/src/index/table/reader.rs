@@ -314,7 +314,7 @@ impl TableReader {
         if number < self.top.restarts()
             && let Ok((_, entry)) = self.top.index_entry(number)
         {
-            self.source.have_read(entry.handle.offset..entry.handle.end());
+            self.source.have_block_read(entry.handle);
         }
     }
 

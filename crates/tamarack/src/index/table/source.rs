@@ -207,6 +207,13 @@ impl BlockSource {
         }
     }
 
+    /// The same of a block, if there can be one there: what else `handle` says is told by who reads it.
+    pub fn have_block_read(&self, handle: BlockHandle) {
+        if let Ok(len) = self.whole_len(handle) {
+            self.have_read(handle.offset..handle.offset + len as u64);
+        }
+    }
+
     /// A corruption error of this file.
     pub fn corruption(&self, offset: u64, expected: impl Into<String>, found: impl Into<String>) -> Error {
         Error::corruption(&self.path, offset, expected, found)

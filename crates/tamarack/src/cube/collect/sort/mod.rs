@@ -205,7 +205,8 @@ impl Cube {
         let pieces = self.survey(&version)?;
         self.collector.most_runs.store(u64::from(most_runs(&pieces)), Ordering::Relaxed);
         let bytes_max = self.sorting_bytes_max(&version, effort);
-        let limits = Limits { runs_max: self.options.value_runs_max, bytes_max };
+        let records_max = self.memory.sorted_bytes / BOOKKEEPING_BYTES;
+        let limits = Limits { runs_max: self.options.value_runs_max, bytes_max, records_max };
         let bytes: HashMap<SegmentId, u64> = pieces.iter().map(|piece| (piece.id, piece.bytes)).collect();
         let is_worth = |victims: &[SegmentId]| {
             let copied = victims.iter().map(|victim| bytes[victim]).sum::<u64>();
@@ -245,11 +246,7 @@ impl Cube {
         let allowed = (space.goal + space.slack / of * parts).saturating_sub(space.used());
         let index = version.tables().map(|(_, table)| table.file_bytes).sum::<u64>();
         let most = self.sorting_job_bytes(effort).max(index);
-        let (records, bytes) = version.segments().sealed().fold((0, 0), |(records, bytes), entry| {
-            (records + entry.meta.value_records, bytes + entry.meta.value_record_bytes)
-        });
-        let remembered = self.memory.sorted_bytes / BOOKKEEPING_BYTES * (bytes / records.max(1)).max(1);
-        self.copied_bytes_max(most.min(allowed).min(remembered))
+        self.copied_bytes_max(most.min(allowed))
     }
 
     /// What is alive in the victims. An error says in which.

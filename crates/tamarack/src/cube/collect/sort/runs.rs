@@ -10,7 +10,7 @@
 //! compaction (Bigtable's merging compaction, Cassandra's size-tiered strategy) with density in the place of size: what is
 //! merged with its like is about as many times denser as there were segments, so that a byte is rewritten
 //! as often as the logarithm of all data over one job's says. What has to be taken besides, to keep the bound, costs more,
-//! but no job takes more than `bytes_max`.
+//! but no job takes more than [`Limits`] allow.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +23,8 @@ pub struct Piece {
     pub id: SegmentId,
     /// Bytes of records in it that are alive.
     pub bytes: u64,
+    /// About how many these are.
+    pub records: u64,
     /// The runs in it, at least 1: how many, it may be estimated.
     pub runs: u32,
     /// The rank of its smallest key among the keys that are known of all segments ...
@@ -47,8 +49,10 @@ impl Piece {
 pub struct Limits {
     /// Over no key should there be more runs.
     pub runs_max: u32,
-    /// The victims of one job hold at most so many live bytes.
+    /// The victims of one job hold at most so many live bytes ...
     pub bytes_max: u64,
+    /// ... in so many records.
+    pub records_max: u64,
 }
 
 /// The most runs that lie over one key.
@@ -97,16 +101,16 @@ fn depths(pieces: &[Piece]) -> Vec<(u32, u32)> {
 
 /// Victims that are worth merging around `rank`; empty if no two fit.
 fn gather(pieces: &[Piece], rank: u32, limits: Limits) -> Vec<SegmentId> {
-    let mut victims = Victims { taken: Vec::new(), ids: BTreeSet::new(), bytes: 0, density: 0.0 };
+    let mut victims = Victims { taken: Vec::new(), ids: BTreeSet::new(), bytes: 0, records: 0, density: 0.0 };
     let covering = sparsest_first(pieces, rank);
     let excess = covering.iter().map(|piece| piece.runs).sum::<u32>().saturating_sub(limits.runs_max);
     for piece in covering {
         let wanted = victims.runs_less() < excess || piece.runs > 1 || piece.density() <= victims.density;
-        if piece.bytes > limits.bytes_max {
+        if piece.bytes > limits.bytes_max || piece.records > limits.records_max {
             // No job takes it.
             continue;
         }
-        if !wanted || !victims.take(piece, limits.bytes_max) {
+        if !wanted || !victims.take(piece, limits) {
             break;
         }
     }
@@ -132,6 +136,7 @@ struct Victims<'a> {
     taken: Vec<&'a Piece>,
     ids: BTreeSet<SegmentId>,
     bytes: u64,
+    records: u64,
     density: f64,
 }
 
@@ -141,10 +146,12 @@ impl<'a> Victims<'a> {
         self.taken.iter().map(|piece| piece.runs).sum::<u32>().saturating_sub(1)
     }
 
-    fn take(&mut self, piece: &'a Piece, bytes_max: u64) -> bool {
-        let fits = self.bytes.saturating_add(piece.bytes) <= bytes_max;
+    fn take(&mut self, piece: &'a Piece, limits: Limits) -> bool {
+        let fits = self.bytes.saturating_add(piece.bytes) <= limits.bytes_max
+            && self.records.saturating_add(piece.records) <= limits.records_max;
         if fits {
             self.bytes += piece.bytes;
+            self.records += piece.records;
             self.density += piece.density();
             self.ids.insert(piece.id);
             self.taken.push(piece);
@@ -170,7 +177,7 @@ impl<'a> Victims<'a> {
                 if left <= limits.runs_max {
                     break;
                 }
-                if !self.take(piece, limits.bytes_max) {
+                if !self.take(piece, limits) {
                     return;
                 }
                 left -= piece.runs;

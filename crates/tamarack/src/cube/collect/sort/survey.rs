@@ -57,7 +57,9 @@ impl Cube {
                 continue;
             }
             if let Some(shape) = self.shape(version, content.entry)? {
-                found.push((meta.id, content.live, shape));
+                let share = u128::from(content.live) * u128::from(meta.value_records);
+                let records = share.div_ceil(u128::from(meta.value_record_bytes.max(1))) as u64;
+                found.push((meta.id, content.live, records.min(meta.value_records), shape));
             }
         }
         let mut keys: Vec<&[u8]> = Vec::new();
@@ -70,9 +72,10 @@ impl Cube {
             let rank = keys.partition_point(|known| self.keys.compare_user(known, key).is_lt());
             u32::try_from(rank).unwrap_or(u32::MAX)
         };
-        let piece = |(id, bytes, shape): &(SegmentId, u64, Arc<Shape>)| Piece {
+        let piece = |(id, bytes, records, shape): &(SegmentId, u64, u64, Arc<Shape>)| Piece {
             id: *id,
             bytes: *bytes,
+            records: *records,
             runs: shape.runs(&self.keys),
             first: rank(&shape.smallest),
             last: rank(&shape.largest),
