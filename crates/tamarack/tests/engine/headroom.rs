@@ -187,10 +187,10 @@ fn who_waits_for_room_holds_nobody_up() {
     // A compaction may have found no room.
     drop(db.wait_idle());
     // Deletions may have a quarter of what is kept free, and data nothing.
-    place.faults.set_quota(Some(place.faults.space_used() + (200 << 10)));
+    place.faults.set_quota(Some(place.faults.space_used() + (100 << 10)));
     db.delete(b"something to flush").unwrap();
     let looks = || place.faults.count_of(Call::FreeBytes, "");
-    let (key, value) = (b"no room", vec![7; 40_000]);
+    let (key, value) = (b"no room", vec![7; 150_000]);
     let gate = Gate::at(&place.faults, Call::Create, ".table");
     std::thread::scope(|scope| {
         let flushing = scope.spawn(|| db.flush());
