@@ -12,6 +12,7 @@ mod common;
 mod counted;
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use common::{Random, fast_directory};
@@ -107,9 +108,56 @@ fn most_bytes_held(options: Options) -> i64 {
     most.max(MOST.load(Ordering::Relaxed) - before)
 }
 
-/// One test, because others beside it would be counted, too.
+/// Ranges of small and of larger values in turn, and a large one now and then.
+fn fill_ranges(db: &Db, ranges: u64) {
+    let mut number = 0_u64;
+    let mut put = |len: usize| {
+        db.put(&number.to_be_bytes(), &vec![number as u8; len]).unwrap();
+        number += 1;
+    };
+    for range in 0..ranges {
+        (0..400).for_each(|_| put(300));
+        (0..100).for_each(|_| put(2000));
+        if range % 4 == 3 {
+            put(2 << 20);
+        }
+    }
+}
+
+/// One at a time, because others beside it would be counted, too.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn a_walk_over_values_of_changing_sizes_holds_no_more_and_more() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let most = [64, 256].map(|ranges| {
+        let directory = fast_directory();
+        let options =
+            Options { memory_max: Some(24 << 20), segment_bytes_max: 4 << 20, ..Options::default() };
+        let db = Db::open(directory.path(), options).unwrap();
+        fill_ranges(&db, ranges);
+        db.flush().unwrap();
+        db.wait_idle().unwrap();
+        let before = HELD.load(Ordering::Relaxed);
+        MOST.store(before, Ordering::Relaxed);
+        let mut iter = db.iter(&IterOptions::default()).unwrap();
+        iter.seek_to_first().unwrap();
+        while iter.valid() {
+            assert!(!iter.value().unwrap().is_empty());
+            iter.next().unwrap();
+        }
+        MOST.load(Ordering::Relaxed) - before
+    });
+    println!("{most:?} bytes");
+    assert!(
+        most[1] < most[0] + (8 << 20),
+        "{most:?} bytes for a walk, and for one that is four times as long"
+    );
+}
+
 #[test]
 fn a_budget_holds_and_is_not_held_by_chance() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let budget = 24 << 20;
     let options = Options { segment_bytes_max: 4 << 20, ..Options::default() };
     let without = most_bytes_held(options.clone());

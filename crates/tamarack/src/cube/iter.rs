@@ -39,6 +39,8 @@ const WINDOWS_AHEAD_LONG: u64 = 16;
 const WINDOWS_AHEAD_MIN: u64 = 4;
 /// What is read at a time beside those: the present window, and about as much as one in buffers between them.
 const WINDOWS_BESIDE: u64 = 2;
+/// Memory for values that is not in use is kept for the next windows, as much as so many take.
+const WINDOWS_SPARE: u64 = 4;
 
 /// The direction of the present window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,6 +255,7 @@ impl CubeIter {
             let beyond = std::mem::replace(&mut self.beyond, Beyond::Nothing);
             return if let Beyond::Failure(error) = beyond { Err(error) } else { Ok(()) };
         }
+        self.trim_spare();
         if asks_for_most && self.window_entries > WINDOW_ENTRIES_FEW {
             self.read_ahead();
         }
@@ -263,9 +266,6 @@ impl CubeIter {
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
         let windows = self.windows_held() - WINDOWS_BESIDE;
-        if self.sweep.loads.pace() == Pace::MemoryIsScarce {
-            self.spare_buffers.truncate(windows as usize);
-        }
         // It may end with the next step: another window is begun only while no more lies ahead than it has gone over.
         let entries_max = self.steps as usize;
         let mut entries = self.ahead.iter().map(Window::len).sum::<usize>();
@@ -294,6 +294,20 @@ impl CubeIter {
                 window.begin(0, &source, &mut self.spare_buffers, Some(&mut self.sweep));
             }
         }
+    }
+
+    /// Keeps no more memory for the next windows than some of them take, and one buffer for a value that is larger than they are.
+    fn trim_spare(&mut self) {
+        let window = self.window_bytes_max();
+        let windows = if self.sweep.loads.pace() == Pace::MemoryIsScarce { 1 } else { WINDOWS_SPARE };
+        let (mut left, mut may_be_larger) = (windows * window, true);
+        self.spare_buffers.retain(|buffer| {
+            let bytes = buffer.capacity() as u64;
+            let fits = bytes <= left;
+            let is_kept = fits || std::mem::take(&mut may_be_larger);
+            left -= if fits { bytes } else { 0 };
+            is_kept
+        });
     }
 
     /// Bytes of keys and values that a window may hold.

@@ -141,14 +141,14 @@ impl Cube {
         // Those that lie together may do so with others.
         if lie_apart(&wanted.values) {
             let WantedValues { keys, values } = std::mem::take(&mut wanted);
-            let reading = self.read_values(Arc::new(keys), values, how, Vec::new(), look);
+            let reading = self.read_values(Arc::new(keys), values, how, &mut Vec::new(), look);
             look = if reading.was_here() { Look::Here } else { Look::There };
             readings.push(reading);
         }
         self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut answers);
         if !wanted.values.is_empty() {
             let WantedValues { keys, values } = wanted;
-            readings.push(self.read_values(Arc::new(keys), values, how, Vec::new(), look));
+            readings.push(self.read_values(Arc::new(keys), values, how, &mut Vec::new(), look));
         }
         for Fetched { bytes, found, failed } in readings.into_iter().flat_map(|reading| reading.finish().0) {
             for FetchedValue { place, pointer, stored } in found {

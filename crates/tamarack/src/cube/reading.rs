@@ -43,26 +43,30 @@ impl Drop for Interest {
 }
 
 impl Cube {
-    /// Begins to read `wanted`, whose keys are among `keys`, into `buffers` as far as there are any. What goes into a queue, or to threads of the
+    /// Begins to read `wanted`, whose keys are among `keys`, into some of `buffers` as far as there are any. What goes into a queue, or to threads of the
     /// pool, is under way when this returns; the rest is read by whoever [finishes](Reading::finish) it.
     pub(super) fn read_values(
         &self,
         keys: Arc<Vec<u8>>,
         wanted: Vec<Wanted>,
         how: How,
-        buffers: Vec<Vec<u8>>,
+        buffers: &mut Vec<Vec<u8>>,
         look: Look<'_>,
     ) -> Reading {
-        let mut fetch = Fetch::new(&self.reader, keys, wanted, how, READ_WAYS, buffers);
+        let mut fetch = Fetch::new(&self.reader, keys, wanted, how, READ_WAYS);
         let (mut least, mut was_here) = (2, false);
         match look {
-            Look::Here => was_here = fetch.read_cached(),
+            Look::Here => {
+                fetch.borrow(buffers);
+                was_here = fetch.read_cached();
+            }
             Look::There => {}
             Look::Meanwhile(sweep) => {
                 self.sweep(sweep, &mut fetch);
                 least = 1;
             }
         }
+        fetch.borrow(buffers);
         let fetch = Arc::new(fetch);
         let started = (fetch.shares() >= least).then(|| self.read_pool().start(fetch.jobs()));
         let begun = if started.is_none() { fetch.begin() } else { None };

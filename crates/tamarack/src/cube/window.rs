@@ -116,7 +116,7 @@ impl Window {
         let (count, bytes) = wanted
             .iter()
             .fold((0, 0), |(count, bytes), want| (count + 1, bytes + u64::from(want.pointer.stored_len)));
-        let (keys, buffers, waits) = (Arc::clone(&self.bytes), std::mem::take(buffers), ahead.is_none());
+        let (keys, waits) = (Arc::clone(&self.bytes), ahead.is_none());
         let look = ahead.map_or(Look::Here, Look::Meanwhile);
         let reading = source.cube.read_values(keys, wanted, source.how, buffers, look);
         // Of larger values the order matters little. What is read ahead of a long walk costs not much more than its bytes, for `sweep`

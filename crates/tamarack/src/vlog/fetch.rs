@@ -108,19 +108,18 @@ pub struct Fetched {
 }
 
 impl Fetch {
-    /// All of `wanted`, whose keys are among `keys`, to be read in up to `ways` shares, into `buffers` as far as there are any.
+    /// All of `wanted`, whose keys are among `keys`, to be read in up to `ways` shares.
     pub fn new(
         reader: &Arc<SegmentReader>,
         keys: Arc<Vec<u8>>,
         mut wanted: Vec<Wanted>,
         how: How,
         ways: usize,
-        buffers: Vec<Vec<u8>>,
     ) -> Self {
         wanted.sort_unstable_by_key(Wanted::position);
         let how = How { fill_cache: how.fill_cache && !reader.segments().are_direct(), ..how };
         let runs = plan(&wanted, if how.fill_cache { RUN_BYTES_MAX } else { RUN_BYTES_MAX_PAST_CACHE });
-        let progress = Mutex::new(Progress { next: 0, buffers, done: Vec::new() });
+        let progress = Mutex::new(Progress { next: 0, buffers: Vec::new(), done: Vec::new() });
         let reader = Arc::clone(reader);
         let manner = Manner::Shared(1);
         let mut fetch = Self {
@@ -140,6 +139,13 @@ impl Fetch {
         };
         fetch.deal();
         fetch
+    }
+
+    /// Takes as many of `buffers` as it has shares, and has none yet: values are read into their memory.
+    pub fn borrow(&self, buffers: &mut Vec<Vec<u8>>) {
+        let taken = &mut self.progress.lock().buffers;
+        let lacking = self.shares().saturating_sub(taken.len());
+        taken.extend(buffers.drain(buffers.len().saturating_sub(lacking)..));
     }
 
     /// Deals the runs into shares.

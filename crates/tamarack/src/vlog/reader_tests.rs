@@ -113,8 +113,7 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     let (reader, pointers) = written(&records);
     let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
     let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
-    let mut fetch =
-        Fetch::new(&Arc::new(reader), Arc::new(keys.concat().into_bytes()), wanted, HOW, 100, Vec::new());
+    let mut fetch = Fetch::new(&Arc::new(reader), Arc::new(keys.concat().into_bytes()), wanted, HOW, 100);
     assert_eq!(fetch.shares(), keys.len());
 
     let mut read = Vec::new();
@@ -173,7 +172,7 @@ fn of_what_is_read_together_each_value_has_its_own_outcome() {
         let wanted = |(place, &pointer)| Wanted { place, pointer, key: 3 * place..3 * place + 3 };
         let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
         let keys_together = Arc::new(keys.concat().into_bytes());
-        let fetch = Fetch::new(&Arc::new(reader), keys_together, wanted, HOW, 5, Vec::new());
+        let fetch = Fetch::new(&Arc::new(reader), keys_together, wanted, HOW, 5);
         fetch.work();
         assert_eq!(faults.triggered(), u64::from(fetch.shares() == 1), "in the other world nothing fails");
         let (mut read, mut failed) = (Vec::new(), Vec::new());
@@ -231,7 +230,7 @@ fn of_what_is_read_together_past_the_cache_too() {
         let wanted = |(place, &pointer)| Wanted { place, pointer, key: 3 * place..3 * place + 3 };
         let wanted = pointers.iter().enumerate().map(wanted).collect();
         let how = How { fill_cache: false, ..HOW };
-        let mut fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, how, 5, Vec::new());
+        let mut fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, how, 5);
         assert_eq!(fetch.scattered().count(), 0, "all of it is a walk");
         fetch.take_routes(Vec::new(), pages.as_ref());
         fetch.work();
@@ -265,7 +264,7 @@ fn what_nobody_waits_for_is_not_read() {
         let reads_of = |is_given_up: bool| {
             let wanted = |(place, &pointer)| Wanted { place, pointer, key: 2 * place..2 * place + 2 };
             let wanted = pointers.iter().step_by(2).enumerate().map(wanted).collect();
-            let fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, HOW, 5, Vec::new());
+            let fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted, HOW, 5);
             if is_given_up {
                 fetch.give_up();
             }

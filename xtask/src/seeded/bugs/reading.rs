@@ -54,6 +54,23 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "random_operations_agree_with_the_model"),
     },
     Bug {
+        name: "memory-of-walks-kept",
+        what: "Windows of a walk take all memory that is not in use along, and it keeps all that comes back.",
+        edits: &[
+            Edit {
+                file: "cube/iter.rs",
+                find: "            let is_kept = fits ||",
+                put: "            let is_kept = BUG || fits ||",
+            },
+            Edit {
+                file: "vlog/fetch.rs",
+                find: "        let lacking = self",
+                put: "        let lacking = if BUG { usize::MAX / 2 } else { 0 } + self",
+            },
+        ],
+        caught_by: ("memory", "a_walk_over_values_of_changing_sizes_holds_no_more_and_more"),
+    },
+    Bug {
         name: "version-left-by-an-error",
         what: "A walk backward that fails between the versions of a key leaves the last one it met, which may not be the newest.",
         edits: &[Edit {
