@@ -21,8 +21,8 @@ const RATE_BEGIN: f64 = 2e9;
 pub const RATE_END: f64 = 4e6;
 /// Tokens that may lie in the bucket: so much may come at once, in seconds of the present rate.
 const BURST_SECONDS: f64 = 0.001;
-/// Writers owe less than this: of a thousand writes of a kibibyte fewer than one waits so, even where all wait for two fifths of the time.
-const WAIT_MIN: Duration = Duration::from_millis(4);
+/// Writers owe less than this: where one of them waits for two fifths of its time, one in ten thousand of its writes of a kibibyte does so.
+const WAIT_MIN: Duration = Duration::from_millis(6);
 
 /// The bytes a second that writers may write at `debt`; `None` when they are not limited.
 ///
@@ -170,6 +170,6 @@ mod tests {
         let now = || Duration::from_secs(1);
         // Ten write for a millisecond each: one of these lies in the bucket.
         let waits: Vec<u128> = (0..10).map(|_| throttle.admit(4_000, now).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 0, 4, 5, 6, 7, 8, 9], "whoever waits, waits for all");
+        assert_eq!(waits, [0, 0, 0, 0, 0, 0, 6, 7, 8, 9], "whoever waits, waits for all");
     }
 }
