@@ -179,8 +179,9 @@ impl Cube {
         let (clock, begin) = (&self.env.clock, self.env.clock.monotonic());
         let mut left = wait;
         while !left.is_zero() && !self.maintenance.is_ending() && !self.health.is_poisoned() {
-            clock.sleep(left.min(WAIT_SLICE));
-            left = self.throttle.left(begin + wait, clock.monotonic());
+            let slice = left.min(WAIT_SLICE);
+            clock.sleep(slice);
+            left = (left - slice).min(self.throttle.left(begin + wait, clock.monotonic()));
         }
         self.throttle.note_wait(clock.monotonic() - begin);
     }

@@ -16,6 +16,8 @@
 //! memory, waiting for a flush), and installs the outcome under the lock again. Meanwhile nobody is granted
 //! anything, so what the turn saw stays true; nobody is granted a later place first; and no I/O happens under the
 //! lock. A turn that fails changes nothing, and its writer alone gets the error.
+//! One that finds no room while jobs may make some changes nothing either: its writer waits for a job without the turn, and
+//! tries again, so that deletions, for which there is room, and a close go on meanwhile.
 //!
 //! A batch never crosses from one segment into the next, nor from one memtable into the next. In a segment with
 //! plain writes the fill itself is done as a turn, so that a failed write leaves no hole behind which others

@@ -10,7 +10,7 @@ use crate::base::sync::{Arc, Condvar, Mutex};
 
 use super::manifest::ManifestWriter;
 use super::open::Index;
-use super::version::{Version, VersionEdit};
+use super::version::{Files, Version, VersionEdit};
 
 /// The manifest, and whose turn it is to write it.
 #[derive(Debug)]
@@ -77,7 +77,8 @@ impl Index {
     /// # Errors
     /// `ReadOnly` if the cube was opened read-only, or if an earlier write to the manifest failed; `Io` or
     /// `NoSpace` if this one fails. After a failed write it is unknown until the cube is opened again whether the
-    /// edit counts; the version stays as it is. `Corruption` if the edit does not fit the current version: the files it was
+    /// edit counts, unless what there is of it is cut off again, which may help where the disk is full: then what was made for it is removed.
+    /// The version stays as it is. `Corruption` if the edit does not fit the current version: the files it was
     /// made of are not what the engine wrote.
     ///
     pub fn install(&self, edit: VersionEdit) -> Result<Arc<Version>> {
@@ -125,8 +126,11 @@ impl Index {
         let manifest = turn.manifest();
         let too_long = manifest.is_too_long(self.options.manifest_bytes_max);
         let rotated = too_long && manifest.rotate(&next.snapshot(self.cube))?;
-        if !rotated {
-            manifest.append(&edit)?;
+        if !rotated && let Err(error) = manifest.append(&edit) {
+            if manifest.is_as_before() {
+                discard_added(&self.files, &edit);
+            }
+            return Err(error);
         }
         self.current.store(next.clone());
         drop(turn);
@@ -138,6 +142,18 @@ impl Index {
     /// The current version.
     pub fn version(&self) -> Arc<Version> {
         self.current.load_full()
+    }
+}
+
+/// Lets the files go that were made for `edit`, which is known not to count: they would take space until the database is opened again.
+/// Segments of the log are what they are with or without it.
+fn discard_added(files: &Arc<Files>, edit: &VersionEdit) {
+    let is_moved = |id| edit.drop_tables.iter().any(|&(_, dropped)| dropped == id);
+    for (_, table) in edit.add_tables.iter().filter(|(_, table)| !is_moved(table.id)) {
+        table.handle.mark_obsolete(table.file_bytes);
+    }
+    for meta in edit.add_segments.iter().filter(|meta| meta.id.is_cold()) {
+        files.segment(meta.id).mark_obsolete(meta.file_bytes);
     }
 }
 

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::common::garbage::{
+    KEYS, assert_holds, assert_no_orphans, assert_recovers, fill, half_dead, quiet,
+};
 use crate::common::place::Place;
-use crate::common::{PATIENCE_SECONDS, Watchdog, assert_clean, content, copy_directory, open, tiny};
+use crate::common::{
+    PATIENCE_SECONDS, Watchdog, assert_clean, content, copy_directory, file_names, open, tiny,
+};
 use tamarack::testing::{Call, ENOSPC, EROFS, Fault};
-use tamarack::{Db, ErrorKind, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, GcGoal, IterOptions, LogMode, Options, ReadOptions, WriteBatch, WriteOptions};
 
 /// What was tried, and what became of it.
 #[derive(Default)]
@@ -387,5 +392,50 @@ fn without_space_for_a_new_manifest_the_old_one_goes_on() {
         let db = place.open();
         ledger.assert_reads(&db, &what);
         assert_clean(&db);
+    }
+}
+
+/// What a job has made and the manifest has no space for is not left lying until the database is opened again.
+#[test]
+fn what_an_edit_has_no_space_for_is_removed_again() {
+    type Job = fn(&Db) -> tamarack::Result<()>;
+    let jobs: [(&str, Job); 4] = [
+        ("flush", Db::flush),
+        ("compact_range", |db| db.compact_range(None, None)),
+        ("gc", |db| db.gc(GcGoal::Once).map(drop)),
+        ("sort_values", Db::sort_values),
+    ];
+    for (name, job) in jobs {
+        let mut failed = 0;
+        for nth in 1..=4 {
+            let what = format!("{name}, write {nth} to the manifest fails");
+            let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
+            let place = Place::new(Options { value_runs_max: 1, ..quiet() });
+            let db = place.open();
+            let mut model = half_dead(&db);
+            fill(&db, &mut model, (0..KEYS).rev().step_by(3), 2);
+            place.faults.inject(Fault::on(Call::Write).path_ending("MANIFEST-000001").nth(nth).errno(ENOSPC));
+            let outcome = job(&db);
+            drop(db.wait_idle());
+            place.faults.heal();
+            if let Err(error) = outcome {
+                assert_eq!(error.kind(), ErrorKind::NoSpace, "{what}: {error}");
+                failed += 1;
+            }
+            job(&db).unwrap_or_else(|error| panic!("{what}: once there is space: {error}"));
+            assert_no_orphans(&db, &place.path(), &what);
+            let known: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
+            let tables = || file_names(&place.path()).iter().filter(|name| name.ends_with(".table")).count();
+            // Files are removed in the background.
+            let are_gone = (0..1000).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                tables() as u64 == known
+            });
+            assert!(are_gone, "{what}: {} files of {known} tables", tables());
+            assert_holds(&db, &model, &what);
+            db.close().unwrap();
+            assert_recovers(&place.path(), &place.options, &model, &what);
+        }
+        assert!(failed > 0, "{name} writes nothing to the manifest");
     }
 }

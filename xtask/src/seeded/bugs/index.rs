@@ -4,6 +4,16 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "outputs-without-an-edit-kept",
+        what: "What the manifest has no space for stays on disk until the database is opened again.",
+        edits: &[Edit {
+            file: "index/install.rs",
+            find: "            if manifest.is_as_before() {",
+            put: "            if manifest.is_as_before() && !BUG {",
+        }],
+        caught_by: ("engine", "what_an_edit_has_no_space_for_is_removed_again"),
+    },
+    Bug {
         name: "flush-before-the-log-is-durable",
         what: "Tables point to records that the log may still lose.",
         edits: &[Edit {

@@ -82,6 +82,11 @@ impl ManifestWriter {
         Ok(())
     }
 
+    /// Whether it is known to end where it did before the call that has just failed, whatever comes. Blocks on the device.
+    pub fn is_as_before(&self) -> bool {
+        self.failure.is_none() && self.file.sync_data().is_ok()
+    }
+
     /// Puts a new manifest with the one edit `snapshot` in force and removes this one. Returns whether it has: if there
     /// is no space for a new one this one goes on. Fails like [`append`](Self::append): after a failure nobody knows
     /// which of the two is in force.
