@@ -29,18 +29,11 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "copies-not-held-by-compactions",
         what: "The copies of sorted values may be dropped while a compaction is about to point to them.",
-        edits: &[
-            Edit {
-                file: "cube/collect/sort/copies.rs",
-                find: "    _collection: Collection,",
-                put: "    _collection: Option<Collection>,",
-            },
-            Edit {
-                file: "cube/collect/sort/copies.rs",
-                find: "_collection: collection }",
-                put: "_collection: if BUG { None } else { Some(collection) } }",
-            },
-        ],
+        edits: &[Edit {
+            file: "cube/collect/sort/copies.rs",
+            find: "    _collection: Collection,\n}\n\nimpl HeldCopies {\n    /// The copies that `collection` has added.\n    pub fn new(copies: Copies, collection: Collection) -> Self {\n        Self { copies, _collection: collection }",
+            put: "    _collection: Option<Collection>,\n}\n\nimpl HeldCopies {\n    /// The copies that `collection` has added.\n    pub fn new(copies: Copies, collection: Collection) -> Self {\n        Self { copies, _collection: if BUG { None } else { Some(collection) } }",
+        }],
         caught_by: ("engine", "what_a_compaction_points_to_stays_when_another_fails"),
     },
     Bug {
