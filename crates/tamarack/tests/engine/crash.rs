@@ -317,6 +317,6 @@ fn a_database_that_was_hardly_created_can_always_be_opened() {
 #[test]
 fn crashes_again_and_again_leave_a_prefix() {
     let base = number_from_environment("TAMARACK_SEED").unwrap_or(0);
-    let seeds = number_from_environment("TAMARACK_SEEDS").unwrap_or(100);
+    let seeds = number_from_environment("TAMARACK_SEEDS").unwrap_or(250);
     (base..base + seeds).for_each(crash_again_and_again);
 }
