@@ -76,9 +76,8 @@ pub struct Grant {
     pub prefault: Option<std::ops::Range<u64>>,
 }
 
-/// Pages are faulted in this far ahead of the writers, half of it at a time, or all that is reserved in one step: whoever hands that over wakes a
-/// thread, which takes 20 to 40 µs on a virtual machine.
-pub const PREFAULT_BYTES: u64 = 8 << 20;
+/// Pages are faulted in this far ahead of the writers, half of it at a time.
+pub const PREFAULT_BYTES: u64 = 4 << 20;
 /// ... but only once this much was written without a sync: a sync writes every page that was faulted in, used or
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;

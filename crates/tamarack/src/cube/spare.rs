@@ -3,7 +3,8 @@
 //! Creating a file, reserving its space and faulting in its first pages wait for the file system's journal, which
 //! the sealing of the segment before keeps busy. So once a log has filled one segment, the next is prepared when all space of the present one but the
 //! last step has been reserved, and beginning it is a matter of memory. A spare that is not used is removed when the cube is
-//! closed; one that a crash leaves behind has no header, and is removed by recovery.
+//! closed; one that a crash leaves behind has no header, and is removed by recovery. Nobody waits for one that nobody has begun to make: while all
+//! threads do other work, that would take as long as the shortest of it.
 //!
 //! Lock rank: `state` is a leaf; no I/O is done under it.
 
@@ -14,7 +15,7 @@ use crate::base::error::Result;
 use crate::base::ids::SegmentId;
 use crate::base::names::FileName;
 use crate::base::options::LogMode;
-use crate::base::sync::{Condvar, Mutex};
+use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::env::Fs;
 use crate::env::pool::Priority;
 use crate::vlog::segment::{Blocks, PreparedSegment, RESERVE_STEP_MAX, SegmentSize};
@@ -35,18 +36,25 @@ pub struct Spare {
 enum State {
     #[default]
     None,
+    /// That segment is to be made by a job that waits for a thread.
+    Wanted(SegmentId),
     Preparing,
     Ready(SegmentId, PreparedSegment),
 }
 
 impl Spare {
-    /// The spare, if it is segment `id` and holds `bytes`; not one with large pages unless it `may_be_joined`. Waits for one that is being made.
+    /// The spare, if it is segment `id` and holds `bytes`; not one with large pages unless it `may_be_joined`. Waits for one that is being made;
+    /// one that is only wanted is not any more.
     pub fn take(&self, id: SegmentId, bytes: u64, may_be_joined: bool) -> Option<PreparedSegment> {
         let mut state = self.state.lock();
         while matches!(*state, State::Preparing) {
             self.changed.wait(&mut state);
         }
         match std::mem::take(&mut *state) {
+            State::Wanted(_) => {
+                self.changed.notify_all();
+                None
+            }
             State::Ready(ready, spare)
                 if ready == id
                     && spare.capacity() >= bytes
@@ -65,19 +73,19 @@ impl Spare {
     pub fn bytes(&self) -> u64 {
         match &*self.state.lock() {
             State::Ready(_, spare) => spare.disk_bytes(),
-            State::None | State::Preparing => 0,
+            State::None | State::Wanted(_) | State::Preparing => 0,
         }
     }
 
-    /// Waits for a spare that is being made.
+    /// Waits for a spare that is wanted or being made.
     pub fn settle(&self) {
         let mut state = self.state.lock();
-        while matches!(*state, State::Preparing) {
+        while matches!(*state, State::Wanted(_) | State::Preparing) {
             self.changed.wait(&mut state);
         }
     }
 
-    /// Removes the spare, if there is one. Waits for one that is being made.
+    /// Removes the spare, if there is one. Waits for one that is being made; one that is only wanted is not any more.
     ///
     /// # Errors
     /// `Io`.
@@ -88,20 +96,38 @@ impl Spare {
         }
         let spare = std::mem::take(&mut *state);
         drop(state);
+        self.changed.notify_all();
         match spare {
             State::Ready(_, spare) => spare.discard(fs),
-            State::None | State::Preparing => Ok(()),
+            State::None | State::Wanted(_) | State::Preparing => Ok(()),
         }
     }
 
-    /// Whether the caller is to make a spare; it must call [`finish`](Self::finish) then.
-    fn begin(&self) -> bool {
+    /// Whether the caller is to have segment `id` made: there is none, and none is wanted.
+    fn want(&self, id: SegmentId) -> bool {
         let mut state = self.state.lock();
         let vacant = matches!(*state, State::None);
         if vacant {
-            *state = State::Preparing;
+            *state = State::Wanted(id);
         }
         vacant
+    }
+
+    /// No one makes segment `id`, should it be wanted.
+    fn give_up(&self, id: SegmentId) {
+        if self.begin(id) {
+            self.finish(None);
+        }
+    }
+
+    /// Whether the caller is to make segment `id`, because it is still wanted; it must call [`finish`](Self::finish) then.
+    fn begin(&self, id: SegmentId) -> bool {
+        let mut state = self.state.lock();
+        let wanted = matches!(*state, State::Wanted(wanted) if wanted == id);
+        if wanted {
+            *state = State::Preparing;
+        }
+        wanted
     }
 
     fn finish(&self, spare: Option<(SegmentId, PreparedSegment)>) {
@@ -114,18 +140,9 @@ impl Cube {
     /// Has segment `id` made ready in the background.
     pub(super) fn prepare_spare(&self, id: SegmentId, blocks: Blocks) {
         let Some(cube) = self.this.upgrade() else { return };
-        if !self.spare.begin() {
-            return;
-        }
-        let submitted = self.workers.submit(
-            Priority::High,
-            Box::new(move || {
-                let guard = Finish { cube: &cube, spare: None };
-                guard.with(cube.make_spare(id, blocks));
-            }),
-        );
-        if !submitted {
-            self.spare.finish(None);
+        if self.spare.want(id) {
+            let making = Making { cube, id, begun: false, spare: None };
+            self.workers.submit(Priority::High, Box::new(move || making.run(blocks)));
         }
     }
 
@@ -184,20 +201,56 @@ impl Cube {
     }
 }
 
-/// Ends the making of a spare even if it panics, so that nobody waits for it for ever.
-struct Finish<'a> {
-    cube: &'a Cube,
+/// The making of a spare. However it ends, and should it not begin, nobody waits for it for ever.
+struct Making {
+    cube: Arc<Cube>,
+    id: SegmentId,
+    begun: bool,
     spare: Option<(SegmentId, PreparedSegment)>,
 }
 
-impl Finish<'_> {
-    fn with(mut self, spare: Option<(SegmentId, PreparedSegment)>) {
-        self.spare = spare;
+impl Making {
+    fn run(mut self, blocks: Blocks) {
+        self.begun = self.cube.spare.begin(self.id);
+        if self.begun {
+            self.spare = self.cube.make_spare(self.id, blocks);
+        }
     }
 }
 
-impl Drop for Finish<'_> {
+impl Drop for Making {
     fn drop(&mut self) {
-        self.cube.spare.finish(self.spare.take());
+        if self.begun {
+            self.cube.spare.finish(self.spare.take());
+        } else {
+            self.cube.spare.give_up(self.id);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_has_begun_to_make_is_neither_waited_for_nor_made_once_it_was_asked_for() {
+        let spare = Spare::default();
+        let (first, second) = (SegmentId(1), SegmentId(2));
+        assert!(spare.want(first));
+        assert!(!spare.want(first), "it is wanted already");
+        assert!(spare.take(first, 1, true).is_none(), "whoever needs it makes it");
+        assert!(!spare.begin(first), "so nobody else does");
+        assert!(spare.want(second));
+        assert!(!spare.begin(first), "another is wanted");
+        spare.give_up(first);
+        assert!(spare.begin(second), "that one is still");
+        assert!(!spare.begin(second), "it is being made");
+        spare.give_up(second);
+        assert!(!spare.want(second), "it is, still");
+        spare.finish(None);
+        assert!(spare.want(second));
+        spare.give_up(second);
+        spare.settle();
+        assert!(spare.want(first));
     }
 }

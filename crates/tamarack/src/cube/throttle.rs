@@ -6,7 +6,7 @@
 //!
 //! A small write is to wait for a microsecond or two, and no thread can sleep for less than some fifty. So writers owe what they should wait
 //! for, until it is worth a sleep: fewer of them wait then, for longer, and those who work meanwhile are interrupted less often.
-//! What is owed at one rate is owed for no longer at a higher one, however large the batch was; at a lower one for as long.
+//! What a large batch owes at one rate is owed for no longer at a higher one; at a lower one for as long.
 
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ pub const RATE_END: f64 = 4e6;
 const BURST_SECONDS: f64 = 0.001;
 /// Writers owe less than this: where one of them waits for two fifths of its time, one in ten thousand of its writes of a kibibyte does so.
 const WAIT_MIN: Duration = Duration::from_millis(6);
+
+/// So much is owed for as long as it was, whatever becomes of the rate: what a large batch owes beyond is not.
+const OWED_MAX: Duration = Duration::from_millis(50);
 
 /// The bytes a second that writers may write at `debt`; `None` when they are not limited.
 ///
@@ -61,10 +64,9 @@ impl Throttle {
         let mut bucket = self.bucket.lock();
         let before = self.rate.swap(rate, Ordering::Relaxed);
         let owed = bucket.paid_until.saturating_sub(now);
-        if rate == 0 {
-            bucket.paid_until = Duration::ZERO;
-        } else if rate > before && !owed.is_zero() {
-            bucket.paid_until = now + owed.mul_f64(before as f64 / rate as f64);
+        if owed > OWED_MAX && (rate == 0 || rate > before) {
+            let share = if rate == 0 { 0.0 } else { before as f64 / rate as f64 };
+            bucket.paid_until = now + owed.mul_f64(share).max(OWED_MAX);
         }
     }
 
@@ -158,7 +160,7 @@ mod tests {
         throttle.set_debt(1.0, at(11));
         assert_eq!(throttle.left(at(1) + wait, at(11)), left, "nor for longer at a lower one");
         throttle.set_debt(0.5, at(11));
-        assert_eq!(throttle.left(at(1) + wait, at(11)), Duration::ZERO);
+        assert_eq!(throttle.left(at(1) + wait, at(11)), OWED_MAX);
         throttle.set_debt(1.0, at(12));
         assert_eq!(throttle.admit(4_000, || at(12)), Duration::ZERO);
     }

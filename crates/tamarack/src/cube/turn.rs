@@ -8,11 +8,11 @@ use super::headroom::Patience;
 use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 use super::state::Frozen;
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
 use crate::index::memtable::Memtable;
-use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::open_segments::OpenSegment;
 use crate::vlog::segment::{
     Blocks, PreparedSegment, RESERVE_BYTES_MIN, RESERVE_STEP_MAX, Segment, SegmentSize,
@@ -96,17 +96,9 @@ impl Cube {
     /// Begins the next segment, and has the one before it, if there is one, sealed in the background. Where there is no room for it, one that has
     /// some stays.
     fn next_segment(&self, turn: &SegmentTurn, patience: &mut Patience) -> Result<Cleared> {
-        let header =
-            SegmentHeader {
-                cube: self.id,
-                id: turn.id,
-                salt: self.env.rng.random_u64().map_err(|error| {
-                    crate::base::error::Error::io("draw a salt for", &self.directory, error)
-                })?,
-                predecessor: turn.tail,
-                first_sequence: turn.first_sequence,
-                durable: self.durability.durable(),
-            };
+        let salt = self.env.rng.random_u64();
+        let salt = salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?;
+        let header = turn.header(self.id, salt, self.durability.durable());
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
         let prepared = match self.next_file(turn, &path, patience) {

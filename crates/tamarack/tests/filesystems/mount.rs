@@ -38,14 +38,28 @@ pub fn mount(kind: &str, place: &Path) -> Result<PathBuf, String> {
     Ok(mount)
 }
 
-/// A file system on a loop device, which can be mounted again and again.
+/// A file system on a loop device, which can be mounted again and again. The device is a new one each time, of which the
+/// kernel remembers nothing, as after a loss of power.
 pub struct LoopDisk {
     kind: String,
-    device: String,
-    /// Keeps the device, which is to go when nobody has it open.
-    _held: File,
+    image: PathBuf,
     target: PathBuf,
-    mounted: bool,
+    mounted: Option<Device>,
+}
+
+/// A loop device that is there for as long as somebody has it open.
+struct Device {
+    path: String,
+    _held: File,
+}
+
+impl Device {
+    fn new(image: &Path) -> Result<Self, String> {
+        let path = run("losetup", &["--find", "--show", image.to_str().unwrap()])?;
+        let held = File::open(&path);
+        run("losetup", &["--detach", &path])?;
+        Ok(Self { _held: held.map_err(|error| format!("{path}: {error}"))?, path })
+    }
 }
 
 impl LoopDisk {
@@ -53,29 +67,31 @@ impl LoopDisk {
     pub fn new(kind: &str, place: &Path) -> Result<Self, String> {
         let (image, target) = (place.join("image"), place.join("mount"));
         std::fs::create_dir_all(&target).unwrap();
-        // XFS takes no less; the file has holes.
-        let bytes = if kind == "xfs" { 320 << 20 } else { 32 << 20 };
-        File::create(&image).unwrap().set_len(bytes).unwrap();
-        let image = image.to_str().unwrap();
-        let force = if kind == "xfs" { "-f" } else { "-F" };
-        run(&format!("mkfs.{kind}"), &["-q", force, image])?;
-        let device = run("losetup", &["--find", "--show", image])?;
-        let held = File::open(&device);
-        run("losetup", &["--detach", &device])?;
-        let held = held.map_err(|error| format!("{device}: {error}"))?;
-        Ok(Self { kind: kind.to_owned(), device, _held: held, target, mounted: false })
+        let disk = Self { kind: kind.to_owned(), image, target, mounted: None };
+        disk.format()?;
+        Ok(disk)
     }
 
-    /// The name of its device.
+    /// Makes the file system anew, while it is not mounted.
+    pub fn format(&self) -> Result<(), String> {
+        // XFS takes no less; the file has holes.
+        let (bytes, force) = if self.kind == "xfs" { (320 << 20, "-f") } else { (32 << 20, "-F") };
+        File::create(&self.image).unwrap().set_len(bytes).unwrap();
+        run(&format!("mkfs.{}", self.kind), &["-q", force, self.image.to_str().unwrap()])?;
+        Ok(())
+    }
+
+    /// The name of the device that it is mounted from.
     pub fn device(&self) -> &str {
-        self.device.trim_start_matches("/dev/")
+        self.mounted.as_ref().expect("mounted").path.trim_start_matches("/dev/")
     }
 
     /// Mounts it, after a replay of its own journal if need be.
     pub fn mount(&mut self, options: &str) -> Result<PathBuf, String> {
+        let device = Device::new(&self.image)?;
         let target = self.target.to_str().unwrap();
-        run("mount", &["-t", &self.kind, "-o", options, &self.device, target])?;
-        self.mounted = true;
+        run("mount", &["-t", &self.kind, "-o", options, &device.path, target])?;
+        self.mounted = Some(device);
         Ok(self.target.clone())
     }
 
@@ -85,13 +101,26 @@ impl LoopDisk {
             assert!(error.contains("busy"), "{error}");
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.mounted = false;
+        self.mounted = None;
+    }
+
+    /// Whether the file system's own check finds it damaged, though it has just replayed its journal. It must not be mounted.
+    pub fn is_damaged(&mut self) -> Result<bool, String> {
+        self.mount("defaults")?;
+        self.unmount();
+        let image = self.image.to_str().unwrap();
+        let checked = if self.kind == "xfs" {
+            run("xfs_repair", &["-n", image])
+        } else {
+            run("e2fsck", &["-f", "-n", image])
+        };
+        Ok(checked.is_err())
     }
 }
 
 impl Drop for LoopDisk {
     fn drop(&mut self) {
-        if self.mounted {
+        if self.mounted.is_some() {
             // The namespace ends with the process, and with it the mount.
             run("umount", &["--lazy", self.target.to_str().unwrap()]).ok();
         }

@@ -17,6 +17,9 @@ const SHUTDOWN: Opcode = opcode::read::<u32>(b'X', 125);
 /// After all that is dirty was written; after the journal was; or as it is.
 const FLAGS: [u32; 5] = [2, 2, 2, 1, 0];
 
+/// What file systems say of damage to what they keep for themselves: `EBADMSG` and `EUCLEAN`.
+const OF_DAMAGE: [&str; 2] = ["os error 74", "os error 117"];
+
 /// Shuts a mounted file system down.
 fn shut_down(mount: &Path, flags: u32) -> Result<(), String> {
     let root = File::open(mount).unwrap();
@@ -32,7 +35,7 @@ pub fn shutdowns(kind: &str, place: &Path, count: u64) -> Result<(), String> {
     let mut disk = LoopDisk::new(kind, place)?;
     let mut history = History::default();
     let mut bounds = Bounds::default();
-    let mut lost = 0;
+    let (mut survived, mut lost, mut damaged) = (0, 0, 0);
     for cycle in 0..count {
         let what = format!("{kind}, shutdown {cycle}");
         let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
@@ -50,8 +53,18 @@ pub fn shutdowns(kind: &str, place: &Path, count: u64) -> Result<(), String> {
         let said = writer.kill(&mut bounds);
         bounds.durable = durable;
         shut?;
-        assert!(goes_on, "{what}: the writer ended by itself: {said}");
         disk.unmount();
+        if !goes_on {
+            // A kernel may damage its file system here, rarely, and says so of its own files: an error, as it must be. What
+            // is on it says nothing of the database.
+            let told = OF_DAMAGE.iter().any(|error| said.contains(error));
+            assert!(told && disk.is_damaged()?, "{what}: the writer ended by itself: {said}");
+            disk.format()?;
+            damaged += 1;
+            survived += history.number;
+            (history, bounds) = Default::default();
+            continue;
+        }
         if random.one_in(2) || cycle + 1 == count {
             disk.mount("defaults")?;
             history.verify(&path, cycle, (bounds.durable, bounds.issued), &what);
@@ -61,8 +74,11 @@ pub fn shutdowns(kind: &str, place: &Path, count: u64) -> Result<(), String> {
             disk.unmount();
         }
     }
-    assert!(history.number > count, "only {} batches in {count} cycles: nothing was tested", history.number);
+    survived += history.number;
+    assert!(survived > count, "only {survived} batches in {count} cycles: nothing was tested");
     assert!(lost > 0, "nothing was ever lost: no shutdown was like a loss of power");
-    println!("\ntold: {count} shutdowns of {kind}: {} batches survived, {lost} were lost", history.number);
+    println!("\ntold: {count} shutdowns of {kind}: {survived} batches survived, {lost} were lost");
+    // That it finds nothing here is what makes it worth asking above.
+    println!("\ntold: {kind} itself was damaged {damaged} times; at the end: {}", disk.is_damaged()?);
     Ok(())
 }

@@ -74,6 +74,19 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "large_pages_are_not_left_where_there_is_no_room_for_others"),
     },
     Bug {
+        name: "spare-made-twice",
+        what: "A segment is made ready though the writer that needed it has made it itself.",
+        edits: &[Edit {
+            file: "cube/spare.rs",
+            find: "State::Wanted(wanted) if wanted == id);",
+            put: "State::Wanted(wanted) if wanted == id) || (BUG && matches!(*state, State::None));",
+        }],
+        caught_by: (
+            "lib",
+            "what_nobody_has_begun_to_make_is_neither_waited_for_nor_made_once_it_was_asked_for",
+        ),
+    },
+    Bug {
         name: "spare-refused-without-room",
         what: "A prepared segment with large pages is removed though there is no room for another.",
         edits: &[Edit {

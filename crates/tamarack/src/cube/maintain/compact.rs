@@ -144,7 +144,9 @@ impl Cube {
         let stays = |id| edit.add_tables.iter().any(|(_, table)| table.id == id);
         let gone: Vec<_> = edit.drop_tables.iter().map(|&(_, id)| id).filter(|&id| !stays(id)).collect();
         let outdated = self.hidden.outdate(done.left_behind);
-        self.index.install(edit)?;
+        let made = edit.add_tables.iter().map(|(_, table)| table.id);
+        let made: Vec<_> = made.filter(|made| !edit.drop_tables.iter().any(|(_, id)| id == made)).collect();
+        self.index.install(edit).inspect_err(|_| self.forget_estimates(made.into_iter()))?;
         drop(promise);
         // They hide none of that any more, and what it has hidden itself is hidden by them now.
         let hiding = (done.left_behind > 0).then(|| compaction.plan().newer_outside(&self.index.version()));

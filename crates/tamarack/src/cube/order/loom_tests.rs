@@ -13,7 +13,6 @@ use crate::base::sync::explore;
 use crate::cube::state::{Current, Frozen, ReadState};
 use crate::index::testing::{MemoryFs, RecordedFiles};
 use crate::index::version::{Files, Version};
-use crate::vlog::format::SegmentHeader;
 use crate::vlog::segment::{Blocks, PreparedSegment, SegmentSize};
 
 const LOG_BYTES: u64 = 40;
@@ -82,14 +81,7 @@ impl World {
                 Ok(Cleared::Memtable(next, MEMTABLE_BATCHES))
             }
             Obstacle::Segment(turn) => {
-                let header = SegmentHeader {
-                    cube: CubeId(1),
-                    id: turn.id,
-                    salt: 0,
-                    predecessor: turn.tail,
-                    first_sequence: turn.first_sequence,
-                    durable: LogPosition::default(),
-                };
+                let header = turn.header(CubeId(1), 0, LogPosition::default());
                 let path = Path::new("cube").join(turn.id.to_string());
                 let prepared = PreparedSegment::create(&*self.fs, path, SEGMENT_SIZE, LogMode::Mapped)?;
                 Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))

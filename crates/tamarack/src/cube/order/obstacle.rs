@@ -1,11 +1,12 @@
 //! What stands in the way of a grant, and how it was cleared.
 
 use super::Grant;
-use crate::base::ids::{LogPosition, SegmentId, Sequence};
+use crate::base::ids::{CubeId, LogPosition, SegmentId, Sequence};
 use crate::base::sync::Arc;
 use crate::cube::headroom::Claim;
 use crate::cube::publish::Ticket;
 use crate::index::memtable::Memtable;
+use crate::vlog::format::SegmentHeader;
 use crate::vlog::segment::{Blocks, Segment};
 
 /// What stands between a batch and its grant, and what the holder of the turn needs to know to clear it.
@@ -75,6 +76,14 @@ pub struct SegmentTurn {
     pub blocks: Blocks,
     /// The last ticket granted.
     pub last_ticket: Ticket,
+}
+
+impl SegmentTurn {
+    /// The header of that segment, in a log that is known to be durable up to `durable`.
+    pub fn header(&self, cube: CubeId, salt: u64, durable: LogPosition) -> SegmentHeader {
+        let (predecessor, first_sequence) = (self.tail, self.first_sequence);
+        SegmentHeader { cube, id: self.id, salt, predecessor, first_sequence, durable }
+    }
 }
 
 /// How a turn ended.

@@ -122,14 +122,7 @@ impl World {
             }
             Obstacle::Segment(turn) => {
                 self.turns.segment.fetch_add(1, Ordering::SeqCst);
-                let header = crate::vlog::format::SegmentHeader {
-                    cube: CubeId(1),
-                    id: turn.id,
-                    salt: 0,
-                    predecessor: turn.tail,
-                    first_sequence: turn.first_sequence,
-                    durable: LogPosition::default(),
-                };
+                let header = turn.header(CubeId(1), 0, LogPosition::default());
                 let prepared = PreparedSegment::create(&*self.fs, path(turn.id), SEGMENT_SIZE, self.mode)?;
                 Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))
             }

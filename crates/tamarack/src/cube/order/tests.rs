@@ -8,7 +8,6 @@ use crate::base::ids::CubeId;
 use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
 use crate::index::testing::MemoryFs;
-use crate::vlog::format::SegmentHeader;
 use crate::vlog::segment::{PreparedSegment, SegmentSize};
 
 /// An order with nothing in it.
@@ -29,14 +28,7 @@ fn order() -> CommitOrder {
 fn clear(fs: &MemoryFs, obstacle: Obstacle) -> Result<Cleared> {
     match obstacle {
         Obstacle::Segment(turn) => {
-            let header = SegmentHeader {
-                cube: CubeId(1),
-                id: turn.id,
-                salt: 0,
-                predecessor: turn.tail,
-                first_sequence: turn.first_sequence,
-                durable: LogPosition::default(),
-            };
+            let header = turn.header(CubeId(1), 0, LogPosition::default());
             let capacity = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
             let size = SegmentSize { capacity, reserve: capacity, blocks: turn.blocks };
             let path = PathBuf::from(turn.id.to_string());

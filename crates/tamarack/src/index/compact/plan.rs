@@ -108,12 +108,6 @@ impl CompactionPlan {
         self.upper.iter().chain(&self.lower)
     }
 
-    /// Whether the outputs stay in the level of the inputs.
-    #[cfg(test)]
-    pub fn is_in_place(&self) -> bool {
-        self.level == self.output_level
-    }
-
     /// Bytes of all inputs.
     pub fn input_bytes(&self) -> u64 {
         self.inputs().map(|table| table.file_bytes).sum()

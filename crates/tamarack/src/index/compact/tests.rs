@@ -30,7 +30,7 @@ fn render(plan: &CompactionPlan) -> String {
     if !plan.lower.is_empty() {
         text += &format!(" with L{} {}", plan.output_level, render_tables(&plan.lower));
     }
-    if plan.is_in_place() {
+    if plan.level == plan.output_level {
         text += " in place";
     }
     text
