@@ -11,7 +11,7 @@
 //! 4. *Sync*, if asked for: `durability` makes the log durable up to the end of the batch, for everyone who asks
 //!    at the same time, and a mark that says so is appended to the log.
 //!
-//! When a batch does not fit — the segment is full or should be left, its reserved space is used up, or the memtable is full —
+//! When a batch does not fit — the segment is full or should be left, its reserved space is (or will soon be) used up, or the memtable is full —
 //! one writer takes the *turn*: it sets a flag under the lock, leaves the lock, does the slow work (files,
 //! memory, waiting for a flush), and installs the outcome under the lock again. Meanwhile nobody is granted
 //! anything, so what the turn saw stays true; nobody is granted a later place first; and no I/O happens under the
@@ -37,6 +37,7 @@ pub use obstacle::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
 
 use crate::base::error::{Error, Result};
 use crate::base::ids::{LogPosition, SegmentId, Sequence};
+use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES, encode_mark};
@@ -76,11 +77,16 @@ pub struct Grant {
     pub prefault: Option<std::ops::Range<u64>>,
 }
 
-/// Pages are faulted in this far ahead of the writers, half of it at a time.
+/// Pages are faulted in this far ahead of the writers, half of it at a time, for whoever has that done wakes a thread ...
 pub const PREFAULT_BYTES: u64 = 4 << 20;
+/// ... or this part of what was written since the last sync, if that is more: in the end all that is reserved, at a time.
+const PREFAULT_PART: u64 = 8;
 /// ... but only once this much was written without a sync: a sync writes every page that was faulted in, used or
 /// not.
 const PREFAULT_AFTER_BYTES: u64 = 1 << 20;
+
+/// Where pages are large, space is reserved before writers need it, so that its page faults are taken by the time they get there.
+const RESERVE_AHEAD_BYTES: u64 = LARGE_PAGE_BYTES;
 
 /// Records begin in the first 4 GiB of a segment, for that is as far as pointers and footers reach: what ends behind them begins one.
 const OFFSETS_END: u64 = 1 << 32;
@@ -127,6 +133,8 @@ struct State {
     stays_until: u64,
     /// How far data may go in the segment; deletions may go as far as it is reserved.
     open_to_data: u64,
+    /// What that was when there was no space to be reserved ahead.
+    no_space_ahead_of: u64,
 }
 
 /// Where an order begins.
@@ -171,6 +179,7 @@ impl CommitOrder {
             prefaulted: 0,
             stays_until: 0,
             open_to_data: 0,
+            no_space_ahead_of: 0,
         };
         let memtable_log_max = AtomicU64::new(memtable_log_max);
         Self { state: Mutex::new(state), free: Condvar::new(), memtable_log_max, publisher, health }
@@ -391,15 +400,29 @@ impl State {
             return Some(Obstacle::Segment(SegmentTurn { may_stay: true, ..turn }));
         }
         let open = if need.claim == Claim::Data { self.open_to_data } else { segment.allocated() };
-        if end > open {
+        let ahead = end <= open;
+        if !ahead || self.should_reserve_ahead(segment, end, need) {
             return Some(Obstacle::Space {
                 segment: Arc::clone(segment),
                 end,
                 claim: need.claim,
                 blocks: self.blocks(need.log_bytes),
+                ahead,
             });
         }
         (!segment.is_mapped()).then(|| Obstacle::PlainWrite(self.next_grant()))
+    }
+
+    /// Whether whoever is granted what ends at `end` of `segment` should reserve space for those that come after.
+    fn should_reserve_ahead(&self, segment: &Segment, end: u64, need: &Need) -> bool {
+        let open = self.open_to_data;
+        end + RESERVE_AHEAD_BYTES > open
+            && open != self.no_space_ahead_of
+            && need.claim == Claim::Data
+            && open == segment.allocated()
+            && open < segment.capacity()
+            && segment.is_joined(self.tail.offset)
+            && self.blocks(need.log_bytes) == Blocks::Joined
     }
 
     fn memtable_turn(&self, memtable_bytes: usize, must_replace: bool) -> MemtableTurn {
@@ -474,11 +497,12 @@ impl State {
     /// The range to fault in next, if it is time for one.
     fn prefault(&mut self, segment: &Segment) -> Option<std::ops::Range<u64>> {
         let tail = self.tail.offset;
-        let quiet = self.log_bytes - self.synced_at > PREFAULT_AFTER_BYTES;
-        if !quiet || tail + PREFAULT_BYTES / 2 < self.prefaulted || !segment.is_mapped() {
+        let since = self.log_bytes - self.synced_at;
+        let ahead = PREFAULT_BYTES.max(since / PREFAULT_PART);
+        if since <= PREFAULT_AFTER_BYTES || tail + ahead / 2 < self.prefaulted || !segment.is_mapped() {
             return None;
         }
-        let range = self.prefaulted.max(tail)..(tail + PREFAULT_BYTES).min(segment.allocated());
+        let range = self.prefaulted.max(tail)..(tail + ahead).min(segment.allocated());
         self.prefaulted = range.end;
         (!range.is_empty()).then_some(range)
     }
@@ -528,6 +552,7 @@ impl State {
                 self.prefaulted = 0;
                 self.stays_until = 0;
                 self.open_to_data = if claim == Claim::Data { segment.allocated() } else { 0 };
+                self.no_space_ahead_of = 0;
                 self.segment = Some(segment);
             }
             Cleared::MemtableRoom(bytes) => self.memtable_left = bytes,
@@ -537,6 +562,7 @@ impl State {
                     self.open_to_data = segment.allocated();
                 }
             }
+            Cleared::NoSpaceAhead => self.no_space_ahead_of = self.open_to_data,
             Cleared::Stay => self.stays_until = self.tail.offset + STAY_BYTES,
             Cleared::PlainWrite | Cleared::Later => {}
         }

@@ -30,7 +30,17 @@ impl Cube {
         match obstacle {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
             Obstacle::Segment(turn) => self.next_segment(&turn, patience),
-            Obstacle::Space { segment, end, claim, blocks } => {
+            Obstacle::Space { segment, claim, blocks, ahead: true, .. } => {
+                let step = segment.next_step(blocks);
+                let room = self.room_for(segment.shared().path(), step, step, claim);
+                // Whoever needs it tries again, and reports what is wrong.
+                if room.and_then(|bytes| segment.reserve(bytes, blocks)).is_err() {
+                    return Ok(Cleared::NoSpaceAhead);
+                }
+                self.prepare_next(&segment, blocks);
+                Ok(Cleared::Space(segment, claim))
+            }
+            Obstacle::Space { segment, end, claim, blocks, ahead: false } => {
                 // It may be reserved and only not be open to data.
                 let least = end.saturating_sub(segment.allocated());
                 let best = if least == 0 { 0 } else { segment.next_step(blocks) };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tamarack::testing::{Call, Env, FaultEnv, Faults, SimDisk, SimOptions};
-use tamarack::{Db, GcPolicy, Options, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, GcPolicy, Options, WriteBatch, WriteOptions};
 
 use crate::common::assert_clean;
 use crate::common::time::unwatched;
@@ -149,6 +149,28 @@ fn large_pages_are_not_left_where_there_is_no_room_for_others() {
             (0..1500).any(|_| world.put(SMALL_VALUE, true).unwrap() == 2),
             "there is room elsewhere again"
         );
+        world.check();
+    }
+}
+
+#[test]
+fn space_that_is_not_there_before_it_is_needed_is_no_error() {
+    for reserved_bytes in [64 << 20, 0] {
+        let mut world = World::keeping(reserved_bytes, 64 << 20);
+        for _ in 0..5 {
+            world.put(LARGE_VALUE, false).unwrap();
+        }
+        world.fill_disk();
+        let refused = loop {
+            if let Err(error) = world.put(SMALL_VALUE, false) {
+                break error;
+            }
+        };
+        assert_eq!(refused.kind(), ErrorKind::NoSpace);
+        let (written, reserved) = (world.written_bytes(), 8 << 20);
+        assert!(written > reserved - 2 * SMALL_VALUE as u64, "{written} of {reserved} that were there");
+        world.faults.set_quota(None);
+        world.put(SMALL_VALUE, false).unwrap();
         world.check();
     }
 }

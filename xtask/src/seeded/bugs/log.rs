@@ -74,6 +74,36 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "large_pages_are_not_left_where_there_is_no_room_for_others"),
     },
     Bug {
+        name: "space-reserved-when-needed",
+        what: "Space of a segment with large pages is reserved by the writer that needs it, who takes its page faults.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "            && open != self.no_space_ahead_of",
+            put: "            && open != self.no_space_ahead_of && !BUG",
+        }],
+        caught_by: ("lib", "space_is_reserved_ahead_of_data_where_pages_are_large_and_there_is_some"),
+    },
+    Bug {
+        name: "space-ahead-asked-for-again",
+        what: "Each writer asks again for space that was not to be had before it is needed.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "Cleared::NoSpaceAhead => self.no_space_ahead_of = self.open_to_data,",
+            put: "Cleared::NoSpaceAhead => self.no_space_ahead_of = if BUG { 1 } else { self.open_to_data },",
+        }],
+        caught_by: ("lib", "space_is_reserved_ahead_of_data_where_pages_are_large_and_there_is_some"),
+    },
+    Bug {
+        name: "space-ahead-demanded",
+        what: "A writer fails for want of space that it does not need.",
+        edits: &[Edit {
+            file: "cube/turn.rs",
+            find: "                    return Ok(Cleared::NoSpaceAhead);",
+            put: "                    return if BUG { Err(Error::closed()) } else { Ok(Cleared::NoSpaceAhead) };",
+        }],
+        caught_by: ("engine", "space_that_is_not_there_before_it_is_needed_is_no_error"),
+    },
+    Bug {
         name: "spare-made-twice",
         what: "A segment is made ready though the writer that needed it has made it itself.",
         edits: &[Edit {

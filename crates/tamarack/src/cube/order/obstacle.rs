@@ -16,7 +16,7 @@ pub enum Obstacle {
     Memtable(MemtableTurn),
     /// The segment is full, or its pages are too large, or there is none.
     Segment(SegmentTurn),
-    /// The segment's reserved space is used up.
+    /// The segment's reserved space is used up, or soon will be.
     Space {
         /// The segment.
         segment: Arc<Segment>,
@@ -26,6 +26,8 @@ pub enum Obstacle {
         claim: Claim,
         /// What becomes of its blocks.
         blocks: Blocks,
+        /// Whether the batch does without that space: it is reserved so that others find its page faults taken.
+        ahead: bool,
     },
     /// The segment takes plain writes, which are done in log order.
     PlainWrite(Grant),
@@ -101,6 +103,8 @@ pub enum Cleared {
     Stay,
     /// All the space of this segment that is reserved is open to this.
     Space(Arc<Segment>, Claim),
+    /// None was to be had that is not needed yet.
+    NoSpaceAhead,
     /// The records are written.
     PlainWrite,
     /// Nothing is: whoever needs it waits for others first, and tries again.

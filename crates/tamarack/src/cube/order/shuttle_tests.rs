@@ -126,7 +126,7 @@ impl World {
                 let prepared = PreparedSegment::create(&*self.fs, path(turn.id), SEGMENT_SIZE, self.mode)?;
                 Ok(Cleared::Segment(Arc::new(prepared.begin(header)?), turn.claim))
             }
-            Obstacle::Space { segment, end, claim, blocks } => {
+            Obstacle::Space { segment, end, claim, blocks, .. } => {
                 if self.put_off.swap(false, Ordering::SeqCst) {
                     return Ok(Cleared::Later);
                 }

@@ -1,12 +1,13 @@
 //! What is granted where, without threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::base::comparator::Bytewise;
 use crate::base::ids::CubeId;
 use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
+use crate::env::sim::{SimDisk, SimOptions};
 use crate::index::testing::MemoryFs;
 use crate::vlog::segment::{PreparedSegment, SegmentSize};
 
@@ -54,4 +55,45 @@ fn nothing_begins_behind_the_first_4_gib_of_a_segment() {
     order.append_mark(tail).unwrap();
     assert_eq!(order.tail().0, tail, "there is room for a mark, but it would be out of reach");
     assert_eq!(granted(36), (SegmentId(2), SEGMENT_HEADER_BYTES));
+}
+
+/// What is reserved, in MiB, each time that more is asked for, and whether ahead, while 30 MiB are written to a segment of 32 with large
+/// pages, of which eight are reserved at a time; with `spare` space or with just what is needed.
+fn asks(claim: Claim, spare: bool) -> Vec<(u64, bool)> {
+    let (env, order, mut asked) = (SimDisk::new(&SimOptions::default()).env(), order(), Vec::new());
+    env.fs.create_dir_all(Path::new("/db")).expect("a disk in memory");
+    for _ in 0..30 {
+        let need = Need { log_bytes: 1 << 20, memtable_bytes: 1, operations: 1, claim };
+        let cleared = |obstacle| match obstacle {
+            Obstacle::Segment(turn) => {
+                assert_eq!(turn.blocks, Blocks::Joined);
+                let header = turn.header(CubeId(1), 0, LogPosition::default());
+                let size = SegmentSize { capacity: 32 << 20, reserve: 8 << 20, blocks: turn.blocks };
+                let path = PathBuf::from("/db/segment");
+                let segment =
+                    PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
+                Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+            }
+            Obstacle::Space { segment, claim, blocks, ahead, .. } => {
+                asked.push((segment.allocated() >> 20, ahead));
+                if ahead && !spare {
+                    return Ok(Cleared::NoSpaceAhead);
+                }
+                segment.reserve(segment.next_step(blocks), blocks)?;
+                Ok(Cleared::Space(segment, claim))
+            }
+            other => panic!("there is room: {other:?}"),
+        };
+        let grant = order.grant(&need, cleared).expect("there is space");
+        order.publisher.publish(grant.ticket, grant.first_sequence).expect("nothing failed");
+    }
+    asked
+}
+
+#[test]
+fn space_is_reserved_ahead_of_data_where_pages_are_large_and_there_is_some() {
+    assert_eq!(asks(Claim::Data, true), [(8, true), (16, true), (24, true)]);
+    let one_by_one = [(8, true), (8, false), (16, true), (16, false), (24, true), (24, false)];
+    assert_eq!(asks(Claim::Data, false), one_by_one, "asked for once, and needed all the same");
+    assert_eq!(asks(Claim::Deletions, true), [(8, false), (16, false), (24, false)]);
 }
