@@ -42,15 +42,14 @@ impl Walk {
 
     /// Places it by `seek`. Forgets an earlier error.
     pub fn place(&self, seek: impl FnOnce(&mut Iter) -> tamarack::Result<()>) {
-        let mut state = self.state.lock();
-        let State { iter: Some(iter), status } = &mut *state else { return };
-        *status = seek(iter).err().map(Status::from);
+        self.state.lock().go(seek);
     }
 
     /// Moves it by `step`, if it stands on an entry.
     pub fn step(&self, step: impl FnOnce(&mut Iter) -> tamarack::Result<()>) {
-        if self.valid() {
-            self.place(step);
+        let mut state = self.state.lock();
+        if state.valid() {
+            state.go(step);
         }
     }
 
@@ -90,6 +89,12 @@ impl Walk {
 }
 
 impl State {
+    fn go(&mut self, to: impl FnOnce(&mut Iter) -> tamarack::Result<()>) {
+        if let Some(iter) = &mut self.iter {
+            self.status = to(iter).err().map(Status::from);
+        }
+    }
+
     fn valid(&self) -> bool {
         self.status.is_none() && self.iter.as_ref().is_some_and(Iter::valid)
     }

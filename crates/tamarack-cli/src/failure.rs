@@ -4,7 +4,7 @@
 //! on them, so a kind of failure never changes its number.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -121,9 +121,9 @@ impl Failure {
             return;
         }
         if json {
-            eprintln!("{}", self.to_json());
+            tell(&self.to_json());
         } else {
-            eprintln!("tamarack: {self}");
+            tell(&format!("tamarack: {self}"));
         }
     }
 
@@ -200,6 +200,20 @@ impl From<tamarack_bench::Failure<tamarack::Error>> for Failure {
                 Self::Io { action: "take the database's files out of the page cache".into(), source }
             }
         }
+    }
+}
+
+/// Writes a line to standard error. Where nobody reads that, nobody can be told, and the work goes on.
+pub fn tell(line: &impl fmt::Display) {
+    drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+/// The outcome of an answer that was written to standard output, for commands of which the exit status says the same: that stays what it is
+/// if nobody reads the rest.
+pub fn answered(written: Result<()>) -> Result<()> {
+    match written {
+        Err(Failure::OutputClosed) => Ok(()),
+        written => written,
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tamarack::{Db, EventListener, GcEvent};
 
+use crate::failure::tell;
 use crate::output::{self, bytes};
 use crate::progress::{Progress, Unit};
 
@@ -76,13 +77,13 @@ fn show(db: &Db, garbage: u64, messages: &Receiver<Message>) {
             progress.note(|| line);
         } else if printed.is_none_or(|at| at.elapsed() >= LINE_INTERVAL) {
             (printed, unprinted) = (Some(Instant::now()), None);
-            eprintln!("gc: {line}");
+            tell(&format!("gc: {line}"));
         } else {
             unprinted = Some(line);
         }
     }
     if let Some(line) = unprinted {
-        eprintln!("gc: {line}");
+        tell(&format!("gc: {line}"));
     }
 }
 

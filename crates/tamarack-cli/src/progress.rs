@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use crate::failure::tell;
 use crate::output;
 
 /// What the bar counts.
@@ -84,7 +85,7 @@ impl Progress {
 
     /// Prints a line on standard error without disturbing the bar.
     pub fn print(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| tell(&line));
     }
 }
 
@@ -155,7 +156,7 @@ impl Notices {
     /// Ends the telling: says how many lines were not printed, and returns the texts kept for JSON.
     pub fn finish(self) -> Vec<String> {
         if !self.json && self.total > Self::PRINTED_MAX {
-            eprintln!("tamarack: and {} more like these", output::count(self.total - Self::PRINTED_MAX));
+            tell(&format!("tamarack: and {} more like these", output::count(self.total - Self::PRINTED_MAX)));
         }
         self.texts
     }

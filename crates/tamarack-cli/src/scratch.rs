@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, tell};
 
 /// The directory; it is removed with everything in it when this is dropped, unless it is to be kept.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Drop for Scratch {
         if !self.keep
             && let Err(error) = fs::remove_dir_all(&self.path)
         {
-            eprintln!("tamarack: cannot remove {}: {error}", self.path.display());
+            tell(&format!("tamarack: cannot remove {}: {error}", self.path.display()));
         }
     }
 }

@@ -46,27 +46,30 @@ impl Dump {
         if to_stdout && self.resume {
             return Err(Failure::Usage("--resume needs a file to go on with".into()));
         }
+        // Before the file is emptied.
+        let range = self.range.range(self.text.encodings.key)?;
+        let range = IterOptions { start: range.start, end: range.end, ..IterOptions::default() };
         let db = self.database.open_for_reading()?;
         if to_stdout {
             let form = self.text.form(None);
             let sink = BufWriter::new(std::io::stdout().lock());
-            self.copy(&db, RecordWriter::start(form, sink)?, None)?;
+            copy(&db, &range, RecordWriter::start(form, sink)?, None)?;
         } else {
-            self.dump_to_file(&db, json)?;
+            self.dump_to_file(&db, &range, json)?;
         }
         db.close()?;
         Ok(Outcome::Done)
     }
 
-    fn dump_to_file(&self, db: &Db, json: bool) -> Result<()> {
+    fn dump_to_file(&self, db: &Db, range: &IterOptions, json: bool) -> Result<()> {
         let form = self.text.form(Some(&self.file));
         let started = Instant::now();
         let (file, from) = self.open_file(form)?;
         let sink = BufWriter::with_capacity(256 * 1024, &file);
         let writer =
             if from.at_start { RecordWriter::start(form, sink)? } else { RecordWriter::resume(form, sink) };
-        let records =
-            self.copy(db, writer, from.last_key.as_deref()).map_err(|failure| named(failure, &self.file))?;
+        let records = copy(db, range, writer, from.last_key.as_deref())
+            .map_err(|failure| named(failure, &self.file))?;
         file.sync_all().map_err(|error| Failure::io("sync", &self.file, error))?;
         let seconds = started.elapsed().as_secs_f64();
         let mut output = Output::new();
@@ -101,27 +104,30 @@ impl Dump {
         file.seek(SeekFrom::Start(from.length)).map_err(|error| failed("seek in", error))?;
         Ok((file, from))
     }
+}
 
-    /// Writes every entry of the range behind `after`, and returns how many there were.
-    fn copy<W: Write>(&self, db: &Db, mut writer: RecordWriter<W>, after: Option<&[u8]>) -> Result<u64> {
-        let range = self.range.range(self.text.encodings.key)?;
-        let mut iter =
-            db.iter(&IterOptions { start: range.start, end: range.end, ..IterOptions::default() })?;
-        seek_behind(&mut iter, after)?;
-        let progress = Progress::start("dump", Unit::Items, None);
-        let mut records = 0;
-        let mut key = Vec::new();
-        while iter.valid() {
-            key.clear();
-            key.extend_from_slice(iter.key());
-            writer.write(&key, iter.value()?)?;
-            records += 1;
-            progress.advance(1);
-            iter.next()?;
-        }
-        writer.finish()?;
-        Ok(records)
+/// Writes every entry of `range` behind `after`, and returns how many there were.
+fn copy<W: Write>(
+    db: &Db,
+    range: &IterOptions,
+    mut writer: RecordWriter<W>,
+    after: Option<&[u8]>,
+) -> Result<u64> {
+    let mut iter = db.iter(range)?;
+    seek_behind(&mut iter, after)?;
+    let progress = Progress::start("dump", Unit::Items, None);
+    let mut records = 0;
+    let mut key = Vec::new();
+    while iter.valid() {
+        key.clear();
+        key.extend_from_slice(iter.key());
+        writer.write(&key, iter.value()?)?;
+        records += 1;
+        progress.advance(1);
+        iter.next()?;
     }
+    writer.finish()?;
+    Ok(records)
 }
 
 fn seek_behind(iter: &mut Iter, after: Option<&[u8]>) -> Result<()> {

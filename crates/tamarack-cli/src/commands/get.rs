@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::failure::{Failure, Outcome, Result};
+use crate::failure::{Failure, Outcome, Result, tell};
 use crate::format::Encodings;
 use crate::open::Database;
 use crate::output::Output;
@@ -56,7 +56,7 @@ impl Get {
                 output.line(&self.encodings.value.block(value))?;
             }
         } else {
-            eprintln!("tamarack: not found: {}", self.encodings.key.line(key));
+            tell(&format!("tamarack: not found: {}", self.encodings.key.line(key)));
         }
         output.finish()
     }

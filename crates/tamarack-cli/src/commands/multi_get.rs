@@ -4,7 +4,7 @@ use clap::Args;
 use tamarack::ReadOptions;
 
 use crate::commands::get::answer;
-use crate::failure::{Outcome, Result};
+use crate::failure::{Outcome, Result, tell};
 use crate::format::Encodings;
 use crate::open::Database;
 use crate::output::Output;
@@ -40,7 +40,7 @@ impl MultiGet {
             let key = self.encodings.key.line(key);
             match value {
                 Some(value) => output.line(&format!("{key}\t{}", self.encodings.value.line(&value)))?,
-                None => eprintln!("tamarack: not found: {key}"),
+                None => tell(&format!("tamarack: not found: {key}")),
             }
         }
         output.finish()?;

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tamarack::{Db, Loss, LostRange, Options, RepairOptions, RepairReport, RepairedManifest};
 
-use crate::failure::{Outcome, Result};
+use crate::failure::{Outcome, Result, answered, tell};
 use crate::format::Encodings;
 use crate::open::Database;
 use crate::output::{self, Output};
@@ -36,20 +36,19 @@ impl Repair {
     pub fn run(self, json: bool) -> Result<Outcome> {
         self.database.must_exist()?;
         let started = Instant::now();
-        let progress: fn(&str) = |what| eprintln!("repair: {what}");
+        let progress: fn(&str) = |what| tell(&format!("repair: {what}"));
         let shown = !json && std::io::stderr().is_terminal();
         let how = RepairOptions { dry_run: self.dry_run, progress: shown.then_some(progress) };
         let report = Db::repair_with(&self.database.path, &Options::default(), how)?;
         let seconds = started.elapsed().as_secs_f64();
         let mut output = Output::new();
-        if json {
-            output.json(&to_json(&report, &self.encodings, seconds))?;
+        let shown = if json {
+            output.json(&to_json(&report, &self.encodings, seconds))
         } else {
-            output.bytes(report.to_string().as_bytes())?;
             let would = if report.dry_run && report.changed { "; nothing was changed" } else { "" };
-            output.line(&format!("done in {}{would}", output::seconds(seconds)))?;
-        }
-        output.finish()?;
+            output.bytes(format!("{report}done in {}{would}\n", output::seconds(seconds)).as_bytes())
+        };
+        answered(shown.and_then(|()| output.finish()))?;
         Ok(Outcome::positive_if(report.lost.is_empty()))
     }
 }

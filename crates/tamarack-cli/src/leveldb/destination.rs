@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tamarack::Db;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, tell};
 use crate::open;
 
 /// What the name of an unfinished database ends with.
@@ -111,7 +111,7 @@ impl Drop for Destination {
         if !self.is_done
             && let Err(error) = Db::destroy(&self.unfinished)
         {
-            eprintln!("tamarack: cannot remove {}: {error}", self.unfinished.display());
+            tell(&format!("tamarack: cannot remove {}: {error}", self.unfinished.display()));
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Entry {
 pub struct Tree {
     /// What is to be stored, directories before what is in them.
     pub entries: Vec<Entry>,
+    /// Directories that need no mention.
+    pub implied: Vec<Vec<u8>>,
     /// What cannot be stored, and why.
     pub skipped: Vec<String>,
     /// Regular files.
@@ -120,11 +122,9 @@ impl Tree {
                 self.entries.get(index + 1).is_some_and(|next| next.depth > depth)
             })
             .collect();
-        let mut index = 0;
-        self.entries.retain(|entry| {
-            index += 1;
-            !(entry.companion == usual && has_content[index - 1])
-        });
+        let mut has_content = has_content.into_iter();
+        let is_implied = |entry: &mut Entry| has_content.next() == Some(true) && entry.companion == usual;
+        self.implied = self.entries.extract_if(.., is_implied).map(|entry| entry.path).collect();
     }
 }
 

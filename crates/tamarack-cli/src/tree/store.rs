@@ -59,6 +59,7 @@ impl Store<'_> {
     /// Stores everything in `tree`.
     pub fn run(&self, tree: &Tree) -> Result<Stored> {
         let companions = self.existing_companions()?;
+        self.forget(&tree.implied, &companions)?;
         let threads = std::thread::available_parallelism().map_or(1, |number| number.get());
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
@@ -84,6 +85,21 @@ impl Store<'_> {
         let options = IterOptions { start: range.start, end: range.end, ..IterOptions::default() };
         let entries: tamarack::Result<_> = self.db.iter(&options)?.entries().collect();
         Ok(entries?)
+    }
+
+    /// Deletes what an earlier import has stored under `paths`, which need no mention any more.
+    fn forget(&self, paths: &[Vec<u8>], companions: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        for path in paths {
+            let (key, companion_key) = (self.layout.key(path), self.layout.companion_key(path));
+            if self.db.get(&key)?.is_some() {
+                batch.delete(&key)?;
+            }
+            if companions.contains_key(&companion_key) {
+                batch.delete(&companion_key)?;
+            }
+        }
+        Ok(self.db.write(&batch, &WriteOptions::default())?)
     }
 
     fn work(

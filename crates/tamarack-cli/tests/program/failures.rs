@@ -101,3 +101,27 @@ fn a_reader_that_goes_away_is_no_error() {
         assert_eq!(output.stderr, b"", "{command}");
     }
 }
+
+#[test]
+fn nobody_who_reads_changes_no_status() {
+    let world = World::new();
+    world.ok(&["put", "db", "key", "value"]);
+    // Nobody reads standard error.
+    let mut child = world.start(&["get", "db", "missing"]);
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("the program ends").code(), Some(1), "not found");
+    // Nor what a check has found.
+    let table = fs::read_dir(world.path("db")).expect("the database is a directory");
+    let log = table.map(|entry| entry.expect("a file").path()).find(|path| path.extension().is_some());
+    let log = log.expect("a file of the log");
+    let mut bytes = fs::read(&log).expect("the file can be read");
+    let place = bytes.windows(5).position(|window| window == b"value").expect("the value is in the log");
+    bytes[place] ^= 1;
+    fs::write(&log, &bytes).expect("the file can be written");
+    let arguments = ["check", "db", "--level", "values"];
+    let seen = world.run(&arguments).status;
+    let mut child = world.start(&arguments);
+    drop(child.stdout.take());
+    let unseen = child.wait().expect("the program ends").code();
+    assert_eq!((seen, unseen), (1, Some(1)));
+}

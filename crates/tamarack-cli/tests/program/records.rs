@@ -120,3 +120,14 @@ fn an_interrupted_dump_is_continued() {
         assert_eq!(resumed["already_there"], json!(299), "the last record is never trusted");
     }
 }
+
+#[test]
+fn a_dump_that_is_asked_for_wrongly_leaves_the_file_alone() {
+    let world = World::new();
+    fill(&world, 3);
+    world.write("dump.jsonl", "an earlier one");
+    for wrong in [&["--start", "b", "--end", "a"][..], &["--prefix", "zz", "--key-format", "hex"]] {
+        world.run(&[&["dump", "db", "dump.jsonl"], wrong].concat()).expect_status(2);
+        assert_eq!(world.read("dump.jsonl"), b"an earlier one", "{wrong:?}");
+    }
+}

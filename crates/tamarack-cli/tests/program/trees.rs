@@ -172,3 +172,26 @@ fn what_cannot_be_stored_is_reported() {
     assert!(run.stderr.contains("socket: neither file, directory nor symbolic link"), "{}", run.stderr);
     assert_eq!(world.ok(&["get", "db", "file"]).text(), "x\n");
 }
+
+#[test]
+fn what_a_directory_was_before_is_forgotten() {
+    let world = World::new();
+    let at = |name: &str| world.path("tree").join(name);
+    fs::create_dir_all(at("mode")).expect("the directory is ours");
+    fs::set_permissions(at("mode"), fs::Permissions::from_mode(0o700)).expect("it is ours");
+    fs::write(at("file"), "a file").expect("the directory is ours");
+    symlink("mode", at("link")).expect("the directory is ours");
+    world.ok(&["import-dir", "db", "tree"]);
+    for name in ["file", "link"] {
+        fs::remove_file(at(name)).expect("it is ours");
+    }
+    for name in ["mode", "file", "link"] {
+        fs::create_dir_all(at(name)).expect("the directory is ours");
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        fs::write(at(name).join("inside"), name).expect("the directory is ours");
+        fs::set_permissions(at(name).join("inside"), fs::Permissions::from_mode(0o644)).expect("it is ours");
+    }
+    world.ok(&["import-dir", "db", "tree"]);
+    world.ok(&["export-dir", "db", "out"]);
+    assert_eq!(listing(&world.path("out")), listing(&world.path("tree")));
+}

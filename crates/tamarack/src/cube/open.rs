@@ -95,7 +95,12 @@ impl Cube {
         let health_of_files = Arc::clone(&health);
         let observer =
             Observer { reader: Arc::default(), cube: RemoverSlot::default(), health: health_of_files };
-        let index = open_index(&env, directory, &keys, &options, &shared, observer.clone(), exists)?;
+        let mut replay = Replay::new(&keys, options.memtable_bytes, Arc::clone(&shared.workers));
+        let replaying = |cube, version: &Version| {
+            replay_log(&env, directory, &keys, &options, cube, version, &mut replay)
+        };
+        let (index, recovered) =
+            open_index(&env, directory, &options, &shared, observer.clone(), exists, replaying)?;
         let segments = OpenSegments::new(
             Arc::clone(&env.fs),
             directory.to_path_buf(),
@@ -108,8 +113,6 @@ impl Cube {
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
         remove_orphan_segments(&env, directory, &version, options.read_only)?;
-        let mut replay = Replay::new(&keys, options.memtable_bytes, Arc::clone(&shared.workers));
-        let recovered = replay_log(&env, directory, &keys, &options, index.cube(), &version, &mut replay)?;
         let cube = Self::assemble(Parts {
             env,
             directory,
@@ -337,17 +340,19 @@ impl FileObserver for Observer {
     }
 }
 
+/// Opens or creates the index, and has the log behind it replayed.
 fn open_index(
     env: &Env,
     directory: &Path,
-    keys: &KeyOrder,
     options: &Options,
     shared: &Shared,
     observer: Observer,
     exists: bool,
-) -> Result<Arc<Index>> {
+    replay: impl FnOnce(CubeId, &Version) -> Result<Recovered>,
+) -> Result<(Arc<Index>, Recovered)> {
     let id = env.rng.random_u64().map_err(|error| Error::io("draw an id for", directory, error))?;
-    let mut table = TableOptions::new(CubeId(id), keys.clone(), RECORD_HEADER_BYTES as u64);
+    let keys = KeyOrder::new(Arc::clone(&options.comparator));
+    let mut table = TableOptions::new(CubeId(id), keys, RECORD_HEADER_BYTES as u64);
     table.block_bytes = options.block_bytes;
     table.codec = options.block_codec;
     table.filter_bits_per_key = options.filter_bits_per_key;
@@ -366,20 +371,22 @@ fn open_index(
         blocks: Arc::clone(&shared.blocks),
         filters: Arc::clone(&shared.memory.filters),
     };
-    let index = if exists {
+    let opened = if exists {
         let health = Arc::clone(&observer.health);
-        let (index, torn) =
-            Index::open(env, directory, index_options, Box::new(observer), options.read_only)?;
+        let (index, torn, recovered) =
+            Index::open(env, directory, index_options, Box::new(observer), options.read_only, replay)?;
         if let Some(torn) = torn {
             health.warn(format!(
                 "the last edit of the manifest was never acknowledged and was dropped ({torn})"
             ));
         }
-        index
+        (Arc::new(index), recovered)
     } else {
-        Index::create(env, directory, CubeId(id), index_options, Box::new(observer))?
+        let index = Index::create(env, directory, CubeId(id), index_options, Box::new(observer))?;
+        let recovered = replay(index.cube(), &index.version())?;
+        (Arc::new(index), recovered)
     };
-    Ok(Arc::new(index))
+    Ok(opened)
 }
 
 /// Removes segment files before the log head, and cold ones, that no version mentions: they were dropped, or were the

@@ -3,8 +3,8 @@
 //! Creating a file, reserving its space and faulting in its first pages wait for the file system's journal, which
 //! the sealing of the segment before keeps busy. So once a log has filled one segment, the next is prepared when all space of the present one but the
 //! last step has been reserved, and beginning it is a matter of memory. A spare that is not used is removed when the cube is
-//! closed; one that a crash leaves behind has no header, and is removed by recovery. Nobody waits for one that nobody has begun to make: while all
-//! threads do other work, that would take as long as the shortest of it.
+//! closed; one that a crash leaves behind has no header, and is removed by recovery. Whoever needs one that nobody has begun to make makes it: to wait
+//! for a thread, while all do other work, would take as long as the shortest of that.
 //!
 //! Lock rank: `state` is a leaf; no I/O is done under it.
 
@@ -38,6 +38,7 @@ enum State {
     None,
     /// That segment is to be made by a job that waits for a thread.
     Wanted(SegmentId),
+    /// One is being made, or removed.
     Preparing,
     Ready(SegmentId, PreparedSegment),
 }
@@ -85,22 +86,25 @@ impl Spare {
         }
     }
 
-    /// Removes the spare, if there is one. Waits for one that is being made; one that is only wanted is not any more.
+    /// Removes the spare, if there is one. Waits for one that is being made or removed; one that is only wanted is not any more.
     ///
     /// # Errors
-    /// `Io`.
+    /// `Io`; it is still there to be taken.
     pub fn discard(&self, fs: &dyn Fs) -> Result<()> {
         let mut state = self.state.lock();
         while matches!(*state, State::Preparing) {
             self.changed.wait(&mut state);
         }
-        let spare = std::mem::take(&mut *state);
+        let State::Ready(id, spare) = std::mem::take(&mut *state) else {
+            self.changed.notify_all();
+            return Ok(());
+        };
+        // Whoever needs a segment of that name waits until it is vacant.
+        *state = State::Preparing;
         drop(state);
-        self.changed.notify_all();
-        match spare {
-            State::Ready(_, spare) => spare.discard(fs),
-            State::None | State::Wanted(_) | State::Preparing => Ok(()),
-        }
+        let removed = spare.discard(fs);
+        self.finish(removed.is_err().then_some((id, spare)));
+        removed
     }
 
     /// Whether the caller is to have segment `id` made: there is none, and none is wanted.
@@ -143,6 +147,13 @@ impl Cube {
         if self.spare.want(id) {
             let making = Making { cube, id, begun: false, spare: None };
             self.workers.submit(Priority::High, Box::new(move || making.run(blocks)));
+        }
+    }
+
+    /// Makes segment `id` ready now, if that is wanted and nobody has begun.
+    pub(super) fn prepare_wanted_spare(&self, id: SegmentId, blocks: Blocks) {
+        if let Some(cube) = self.this.upgrade() {
+            Making { cube, id, begun: false, spare: None }.run(blocks);
         }
     }
 

@@ -142,6 +142,7 @@ impl Cube {
     ) -> Result<Option<PreparedSegment>> {
         let room = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
         let may_be_joined = turn.blocks == Blocks::Joined;
+        self.prepare_wanted_spare(turn.id, turn.blocks);
         if let Some(spare) = self.spare.take(turn.id, room, may_be_joined) {
             return Ok(Some(spare));
         }

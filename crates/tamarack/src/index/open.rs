@@ -155,24 +155,29 @@ impl Index {
         Ok(unopened.into_index(cube, options, version, Some(manifest)))
     }
 
-    /// Opens the index of an existing cube. Unless `read_only`, replaces the manifest by a fresh one, and removes
-    /// tables, manifests and temporary files that do not belong to the version. The second value is the end of the
+    /// Opens the index of an existing cube, and the log behind it by `replay`. Unless `read_only`, replaces the manifest by a fresh one
+    /// then, and removes tables, manifests and temporary files that do not belong to the version. The second value is the end of the
     /// manifest that was torn, if it was: an edit that was never acknowledged and does not count.
+    ///
+    /// A manifest that has lost its end is one of an earlier time, and nothing but its log tells: what it does not mention stays until that
+    /// was replayed, for a repair may need it.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no cube in `directory`, or its comparator has another name; `Corruption` for a
-    /// damaged manifest, and for a table or segment that is missing or has the wrong length.
-    pub fn open(
+    /// damaged manifest, and for a table or segment that is missing or has the wrong length; those of `replay`.
+    pub fn open<T>(
         env: &Env,
         directory: &Path,
         options: IndexOptions,
         observer: Box<dyn FileObserver>,
         read_only: bool,
-    ) -> Result<(Self, Option<TornTail>)> {
+        replay: impl FnOnce(CubeId, &Version) -> Result<T>,
+    ) -> Result<(Self, Option<TornTail>, T)> {
         let unopened = Unopened::new(env, directory, observer);
         let recovered = manifest::read(&unopened.files, &options.table.order)?;
         check_files(&*env.fs, directory, &recovered.version)?;
         let Recovered { number, cube, version, torn } = recovered;
+        let replayed = replay(cube, &version)?;
         let manifest = if read_only {
             None
         } else {
@@ -187,7 +192,7 @@ impl Index {
                 unopened.files.adopt(&entry.handle, dead)?;
             }
         }
-        Ok((unopened.into_index(cube, options, version, manifest), torn))
+        Ok((unopened.into_index(cube, options, version, manifest), torn, replayed))
     }
 
     /// The cube.

@@ -309,7 +309,7 @@ impl PreparedSegment {
     ///
     /// # Errors
     /// `Io`.
-    pub fn discard(self, fs: &dyn Fs) -> Result<()> {
+    pub fn discard(&self, fs: &dyn Fs) -> Result<()> {
         fs.remove_file(&self.path).map_err(|error| Error::io("remove", &self.path, error))
     }
 }

@@ -1,7 +1,7 @@
 //! A repair that is killed, or loses power, at any of its changes can be done again with the same result.
 
 use tamarack::ErrorKind;
-use tamarack::testing::{EIO, ENOSPC, Fault, FaultEnv, SimDisk};
+use tamarack::testing::{Call, EIO, ENOSPC, Env, Fault, FaultEnv, SimDisk};
 
 use crate::common::{PATIENCE_SECONDS, Watchdog};
 use crate::golden::{Golden, assert_lives, damaged, names, path, read, repair};
@@ -38,9 +38,26 @@ fn damages(golden: &Golden) -> Vec<(String, SimDisk)> {
 
 #[test]
 fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
-    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "repairs that are cut off");
     let golden = Golden::new(false);
-    for (damage, disk) in damages(&golden) {
+    cut_off(&golden, damages(&golden), &SimDisk::env);
+}
+
+#[test]
+fn a_repair_that_is_cut_off_where_files_have_one_name_each_can_be_done_again() {
+    let golden = Golden::new(false);
+    let mut damages = damages(&golden);
+    damages.retain(|(damage, _)| ["a table", "the log", "the manifest"].contains(&damage.as_str()));
+    cut_off(&golden, damages, &|disk| {
+        let (env, faults) = FaultEnv::new(disk.env());
+        faults.set_unsupported(Call::Link, true);
+        env
+    });
+}
+
+/// Cuts repairs of `damages` off at each change.
+fn cut_off(golden: &Golden, damages: Vec<(String, SimDisk)>, env_of: &dyn Fn(&SimDisk) -> Env) {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "repairs that are cut off");
+    for (damage, disk) in damages {
         let whole = disk.kill();
         let report = repair(&whole.env()).unwrap();
         golden.assert_told(&whole.env(), &report, &damage);
@@ -49,7 +66,7 @@ fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
             let disk = disk.kill();
             let first = disk.changes();
             disk.kill_at(first + change);
-            repair(&disk.env()).unwrap();
+            repair(&env_of(&disk)).unwrap();
             let Some(killed) = disk.take_killed() else { break };
             let crashed = [
                 ("killed", killed.kill()),
@@ -59,7 +76,7 @@ fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
             for (how, left) in crashed {
                 let what = format!("{damage}, {how} at change {change}");
                 let env = left.env();
-                let again = repair(&env).unwrap_or_else(|error| panic!("{what}: {error}"));
+                let again = repair(&env_of(&left)).unwrap_or_else(|error| panic!("{what}: {error}"));
                 let told = if again.is_clean() { &report } else { &again };
                 assert!(state(&left) == expected, "{what}: another result: {again}");
                 golden.assert_told(&env, told, &what);
@@ -73,6 +90,36 @@ fn a_repair_that_is_cut_off_anywhere_can_be_done_again() {
             }
         }
     }
+}
+
+/// What such a repair has put in place is in use from then on, whatever it has left of itself.
+#[test]
+fn what_a_repair_leaves_that_is_cut_off_once_it_took_effect_puts_nothing_aside_later() {
+    let golden = Golden::new(false);
+    let current = |disk: &SimDisk| read(&disk.env(), &path("CURRENT"));
+    let manifests =
+        |disk: &SimDisk| names(&disk.env(), "/db").into_iter().filter(|name| name.starts_with("MANIFEST"));
+    let mut left_over = 0;
+    for (damage, disk) in damages(&golden).into_iter().take(5) {
+        for change in 0.. {
+            let disk = disk.kill();
+            disk.kill_at(disk.changes() + change);
+            repair(&disk.env()).unwrap();
+            let Some(killed) = disk.take_killed() else { break };
+            let there = names(&killed.env(), "/db");
+            if current(&killed) == current(&golden.disk) || !there.contains(&"repairing".to_owned()) {
+                continue;
+            }
+            left_over += 1;
+            let expected = state(&killed);
+            // It is used, and then its manifest is lost.
+            crate::golden::open(&killed.env(), crate::golden::options()).unwrap().close().unwrap();
+            let lost = manifests(&killed).fold(killed.kill(), |disk, name| damaged(&disk, &name, |_| None));
+            let report = repair(&lost.env()).unwrap();
+            assert!(state(&lost) == expected, "{damage}, killed at change {change}: {report}");
+        }
+    }
+    assert!(left_over > 5, "{left_over} were cut off between");
 }
 
 /// A call that fails is no evidence of damage: the repair ends with its error, and comes to the same once calls succeed.

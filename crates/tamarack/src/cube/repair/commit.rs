@@ -4,7 +4,8 @@
 //! what will not be used any more gets a second name in the directory `lost`, the report is written there, and all these
 //! names are synced. Then the new manifest is put in force: that is the moment of the repair. Last, names are
 //! removed: those of what is in `lost`, and `repairing`. Whenever that is cut off, either the old manifest is
-//! in force and every old file has its name, or the new one is and every file that it mentions has its name. What is
+//! in force and every old file has its name, or the new one is and every file that it mentions has its name. `repairing` has an
+//! empty file of the new manifest's name, which tells the two apart when the manifest is lost later. In the first case, what is
 //! in both `repairing` and the cube's directory, and no manifest mentions, was left by a repair that was cut off; the next
 //! one puts it aside, so that it is no evidence.
 
@@ -12,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, Result};
-use crate::base::names::FileName;
+use crate::base::names::{FileName, TEMPORARY_SUFFIX};
 use crate::env::{Fs, read_exact_at};
 
 /// The directory of files that a repair has put aside.
@@ -64,6 +65,12 @@ pub fn clear(fs: &dyn Fs, directory: &Path, scratch: &Path) -> Result<()> {
     }
     fs.remove_dir(scratch).map_err(|error| Error::io("remove", scratch, error))?;
     fs.sync_dir(directory).map_err(|error| Error::sync(directory, error))
+}
+
+/// Leaves word in `scratch` that the repair has taken effect once manifest `number` is in force. The caller syncs the directory.
+pub fn announce(fs: &dyn Fs, scratch: &Path, number: u64) -> Result<()> {
+    let path = FileName::Manifest(number).path(scratch);
+    fs.create_new(&path).map(drop).map_err(|error| Error::io("create", &path, error))
 }
 
 /// Gives each of `files` a second name in `lost`, durably; returns those names. What is there already is left alone.
@@ -152,7 +159,7 @@ fn vacant(fs: &dyn Fs, from: &Path, lost: &Path, name: &str) -> Result<String> {
     Ok(candidate)
 }
 
-/// Gives `from` the second name `to`, or copies it where that cannot be.
+/// Gives `from` the second name `to`, or copies it where that cannot be: all of it is there under that name, or nothing.
 fn link(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     match fs.hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
@@ -160,16 +167,22 @@ fn link(fs: &dyn Fs, from: &Path, to: &Path) -> Result<()> {
     }
     let source = fs.open_read(from).map_err(|error| Error::io("open", from, error))?;
     let len = source.len().map_err(|error| Error::io("read the length of", from, error))?;
-    let file = fs.create_new(to).map_err(|error| Error::io("create", to, error))?;
+    let mut temporary = to.as_os_str().to_owned();
+    temporary.push(TEMPORARY_SUFFIX);
+    let temporary = &PathBuf::from(temporary);
+    // One that was cut off.
+    crate::env::remove_if_there(fs, temporary).map_err(|error| Error::io("remove", temporary, error))?;
+    let file = fs.create_new(temporary).map_err(|error| Error::io("create", temporary, error))?;
     let mut chunk = Vec::new();
     let mut at = 0;
     while at < len {
         chunk.resize(CHUNK_BYTES.min(len - at) as usize, 0);
         read_exact_at(&*source, &mut chunk, at).map_err(|error| Error::io("read", from, error))?;
-        file.write_at(&chunk, at).map_err(|error| Error::io("write", to, error))?;
+        file.write_at(&chunk, at).map_err(|error| Error::io("write", temporary, error))?;
         at += chunk.len() as u64;
     }
-    file.sync_data().map_err(|error| Error::sync(to, error))
+    file.sync_data().map_err(|error| Error::sync(temporary, error))?;
+    fs.rename(temporary, to).map_err(|error| Error::io("rename", temporary, error))
 }
 
 fn exists(fs: &dyn Fs, path: &Path) -> Result<bool> {

@@ -67,12 +67,14 @@ pub fn find_begin(
     let head = LogPosition { segment: first.id, offset: SEGMENT_HEADER_BYTES };
     let mut begin = Begin { head, last: Sequence(first_sequence.saturating_sub(1)) };
     for wreck in chain.iter().rev() {
-        let (mut batch, mut done) = (Sequence(0), false);
+        let (mut batch, mut next, mut done) = (Sequence(0), Sequence(0), false);
         wreck.walk(&wreck.stretches(None, None), &mut |record| {
             if matches!(record.header.kind, RecordKind::Put | RecordKind::Delete) {
-                if record.header.place.first {
+                // The head of a batch may be damaged: what goes on with another number is part of one that has not been seen.
+                if record.header.place.first || record.header.sequence != next {
                     batch = record.header.sequence;
                 }
+                next = Sequence(record.header.sequence.0 + 1);
                 done |= batch > newest;
                 if record.header.place.last && !done {
                     let offset = u64::from(record.offset) + record.header.record_len();

@@ -162,9 +162,18 @@ impl<'a> Repair<'a> {
         if self.how.dry_run {
             return commit::clear(fs, self.directory, &self.scratch);
         }
+        let names = commit::names(fs, &self.scratch)?;
+        let found: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
+        // It took effect, and was cut off after that: what it has put in place is in use.
+        if found
+            .iter()
+            .any(|name| matches!(name, FileName::Manifest(number) if *number <= self.survey.in_force))
+        {
+            return commit::clear(fs, self.directory, &self.scratch);
+        }
         let mut left = Vec::new();
-        for name in commit::names(fs, &self.scratch)? {
-            let Some(parsed) = FileName::parse(&name) else { continue };
+        for parsed in found {
+            let name = parsed.to_string();
             let mentioned = self.version.as_ref().is_some_and(|version| mentions(version, parsed));
             if !mentioned && commit::same(fs, &self.scratch.join(&name), &self.directory.join(&name))? {
                 left.push(parsed);
@@ -241,7 +250,7 @@ impl<'a> Repair<'a> {
         let version = self.version.clone();
         let log_from = log.stays.then_some(log.begin.head.segment);
         let mut segments = Segments::new(&self.env.fs, self.directory, self.cube, version.as_ref(), log_from);
-        let needed = self.survey_segments(&mut segments, &workshop, &tables.whole, log)?;
+        let needed = self.survey_segments(&mut segments, &workshop, &tables, log)?;
         self.tell("collecting what is left");
         let rebuild = version.is_none() || !tables.damaged.is_empty() || !log.stays;
         let (sources, log_end) = self.collect(&mut tables, &workshop, &mut segments, log)?;

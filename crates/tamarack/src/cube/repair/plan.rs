@@ -95,9 +95,11 @@ impl Repair<'_> {
         &mut self,
         segments: &mut Segments<'_>,
         workshop: &Workshop,
-        tables: &[Arc<TableMeta>],
+        tables: &Tables,
         log: Log,
     ) -> Result<BTreeSet<SegmentId>> {
+        let is_damaged = !tables.damaged.is_empty();
+        let tables = &*tables.whole;
         let there: BTreeSet<SegmentId> = self.segment_ids().collect();
         let needed: BTreeSet<SegmentId> = match &self.version {
             Some(version) => version.segments().sealed().map(|entry| entry.meta.id).collect(),
@@ -112,7 +114,8 @@ impl Repair<'_> {
             let wanted = self.version.is_none()
                 || needed.contains(&id)
                 || referenced.contains(&id)
-                || (!log.stays && in_log(&id));
+                // Where the log is replayed from nothing before its head is, which damaged tables may have pointed to.
+                || ((!log.stays || is_damaged) && in_log(&id));
             if wanted {
                 segments.survey(id, &|| workshop.offsets(tables, id))?;
             }
@@ -279,12 +282,13 @@ impl Repair<'_> {
         }
         self.tell("taking effect");
         let fs = &self.env.fs;
+        let number = self.survey.number_max + 1;
+        commit::announce(&**fs, &self.scratch, number)?;
         fs.sync_dir(&self.scratch).map_err(|error| Error::sync(&self.scratch, error))?;
         commit::move_in(&**fs, &self.scratch, self.directory, &|name| plan.uses(name))?;
         let lost = commit::make(&**fs, self.directory, LOST)?;
         self.report.moved = commit::put_aside(&**fs, self.directory, &lost, &aside)?;
         commit::write_report(&**fs, &lost, &self.report.to_string())?;
-        let number = self.survey.number_max + 1;
         put_in_force(fs, self.directory, self.cube, &self.keys, number, &edit)?;
         let out: Vec<FileName> = aside.into_iter().filter(|name| *name != FileName::Current).collect();
         commit::take_out(&**fs, self.directory, &out)?;

@@ -22,6 +22,8 @@ use crate::env::read_file;
 pub struct Survey {
     /// The highest number of a manifest that is there; 0 if there is none.
     pub number_max: u64,
+    /// The number of the one in force; where nothing tells, the same.
+    pub in_force: u64,
     /// The cube, if a manifest tells.
     pub cube: Option<CubeId>,
     /// What is wrong.
@@ -56,6 +58,7 @@ pub fn survey(files: &Arc<Files>, order: &KeyOrder) -> Result<Survey> {
         }
         Err(error) => return Err(error),
     };
+    survey.in_force = in_force.unwrap_or(0);
     if let Some(number) = in_force {
         match read_number(files, order, number) {
             Ok(recovered) => {

@@ -73,7 +73,10 @@ impl Harness {
 
     fn open(&self, read_only: bool) -> Result<(Index, Option<TornTail>)> {
         let observer = Box::new(self.recorded.clone());
-        Index::open(&env(&self.fs), Path::new(DIRECTORY), options(), observer, read_only)
+        let replay = |_, _: &Version| Ok(());
+        let opened =
+            Index::open(&env(&self.fs), Path::new(DIRECTORY), options(), observer, read_only, replay);
+        opened.map(|(index, torn, ())| (index, torn))
     }
 
     fn reopen(&mut self) {
