@@ -43,6 +43,16 @@ impl World {
         world
     }
 
+    /// One whose last segment has large pages, on a disk that is full by then.
+    fn with_large_pages_on_a_full_disk(reserved_bytes: u64) -> Self {
+        let mut world = Self::keeping(reserved_bytes, 64 << 20);
+        for _ in 0..5 {
+            world.put(LARGE_VALUE, false).unwrap();
+        }
+        world.fill_disk();
+        world
+    }
+
     fn open(&mut self) {
         self.db = Some(Db::open_with_env("/db", self.options.clone(), &self.env).unwrap());
     }
@@ -136,11 +146,7 @@ fn a_segment_without_large_pages_is_not_left() {
 fn large_pages_are_not_left_where_there_is_no_room_for_others() {
     // Without head-room it is creating a file that tells.
     for reserved_bytes in [64 << 20, 0] {
-        let mut world = World::keeping(reserved_bytes, 64 << 20);
-        for _ in 0..5 {
-            world.put(LARGE_VALUE, false).unwrap();
-        }
-        world.fill_disk();
+        let mut world = World::with_large_pages_on_a_full_disk(reserved_bytes);
         for _ in 0..1500 {
             assert_eq!(world.put(SMALL_VALUE, true).unwrap(), 1, "there is room in the segment");
         }
@@ -156,11 +162,7 @@ fn large_pages_are_not_left_where_there_is_no_room_for_others() {
 #[test]
 fn space_that_is_not_there_before_it_is_needed_is_no_error() {
     for reserved_bytes in [64 << 20, 0] {
-        let mut world = World::keeping(reserved_bytes, 64 << 20);
-        for _ in 0..5 {
-            world.put(LARGE_VALUE, false).unwrap();
-        }
-        world.fill_disk();
+        let mut world = World::with_large_pages_on_a_full_disk(reserved_bytes);
         let refused = loop {
             if let Err(error) = world.put(SMALL_VALUE, false) {
                 break error;

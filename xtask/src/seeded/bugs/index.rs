@@ -244,6 +244,42 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "index::compact::split::tests::parts_are_alike_by_bytes_wherever_these_lie"),
     },
     Bug {
+        name: "orphans-removed-before-the-log-is-read",
+        what: "An open removes tables that its manifest does not mention before the log tells whether that is the last one.",
+        edits: &[Edit {
+            file: "index/open.rs",
+            find: "        let replayed = replay(cube, &version)?;",
+            put: "        if BUG && !read_only {\n            remove_orphans(&unopened.files, &version, number)?;\n        }\n        let replayed = replay(cube, &version)?;",
+        }],
+        caught_by: ("repair", "damage::an_open_that_fails_removes_nothing"),
+    },
+    Bug {
+        name: "records-before-the-head-not-looked-for",
+        what: "A repair does not find what damaged tables have pointed to in the last segment that no manifest knows.",
+        edits: &[Edit {
+            file: "cube/repair/plan.rs",
+            find: "                || ((!log.stays || is_damaged) && in_log(&id));",
+            put: "                || ((!log.stays || (is_damaged && !BUG)) && in_log(&id));",
+        }],
+        caught_by: (
+            "repair",
+            "damage::a_flipped_bit_of_the_only_table_costs_no_value_of_the_segment_that_is_written_to",
+        ),
+    },
+    Bug {
+        name: "repaired-files-withdrawn",
+        what: "What a repair has put in place is put aside by the next one, though it took effect.",
+        edits: &[Edit {
+            file: "cube/repair/mod.rs",
+            find: "FileName::Manifest(number) if *number <= self.survey.in_force))",
+            put: "FileName::Manifest(number) if !BUG && *number <= self.survey.in_force))",
+        }],
+        caught_by: (
+            "repair",
+            "interrupted::what_a_repair_leaves_that_is_cut_off_once_it_took_effect_puts_nothing_aside_later",
+        ),
+    },
+    Bug {
         name: "replayed-operations-kept-of-damaged-tables",
         what: "A repair keeps of a damaged table what will be replayed from the log as well, as something older than the log.",
         edits: &[Edit {

@@ -117,6 +117,16 @@ pub const BUGS: &[Bug] = &[
         ),
     },
     Bug {
+        name: "spare-forgotten-that-stays",
+        what: "A spare segment that cannot be removed is forgotten, and its file is in the way of the next segment.",
+        edits: &[Edit {
+            file: "cube/spare.rs",
+            find: "        self.finish(removed.is_err().then_some((id, spare)));",
+            put: "        self.finish(removed.is_err().then_some((id, spare)).filter(|_| !BUG));",
+        }],
+        caught_by: ("engine", "a_spare_segment_that_cannot_be_given_back_is_used"),
+    },
+    Bug {
         name: "spare-refused-without-room",
         what: "A prepared segment with large pages is removed though there is no room for another.",
         edits: &[Edit {
