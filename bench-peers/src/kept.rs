@@ -122,8 +122,8 @@ fn kept(store: Peer, path: &Path, work: &Work) -> Result<u64, String> {
     let files = std::fs::read_dir(path).map_err(|error| error.to_string())?;
     let lens = files.map(|file| Ok(file?.metadata()?.len()));
     let bytes = lens.sum::<io::Result<u64>>().map_err(|error| error.to_string())?;
-    let value_bytes = work.plan.value_size.fixed().expect("values have one size") as u64;
-    Ok(bytes / value_bytes)
+    let value_bytes = work.plan.value_size.fixed().expect("values have one size");
+    Ok(bytes / (store.head().bytes(work.plan.key_size.into()) + value_bytes) as u64)
 }
 
 #[test]

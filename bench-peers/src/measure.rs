@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn who_can_reads_past_the_cache_and_the_others_refuse() {
-        let direct = [Peer::Tamarack, Peer::Rocksdb, Peer::Blobdb, Peer::Bare, Peer::Device];
+        let direct = [Peer::Tamarack, Peer::Rocksdb, Peer::Blobdb, Peer::Bare, Peer::Records, Peer::Device];
         for &store in Peer::value_variants() {
             let Some(reports) = reports(store, &format!("{READS} --direct")) else { continue };
             assert_eq!(reports.is_ok(), direct.contains(&store), "{}: {:?}", store.name(), reports.err());

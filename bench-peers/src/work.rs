@@ -21,7 +21,7 @@ pub struct Work {
     #[arg(long, value_name = "MIB")]
     pub cache_mib: Option<usize>,
 
-    /// Read past the kernel's cache of files, which Tamarack (values), RocksDB, BlobDB and bare (values that are asked for; device always does)
+    /// Read past the kernel's cache of files, which Tamarack (values), RocksDB, BlobDB and bare and records (values that are asked for; device always does)
     /// can; for the others it is an error
     #[arg(long)]
     pub direct: bool,

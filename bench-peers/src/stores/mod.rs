@@ -22,6 +22,8 @@ mod rest;
 mod rocksdb;
 mod tamarack;
 
+use self::bare::Head;
+
 /// A store, in one of its configurations. All of them hand each write to the kernel before the call returns, compress
 /// nothing, and are otherwise as they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -46,7 +48,9 @@ pub enum Peer {
     BadgerVlog,
     /// No store: one file of values and a call for each, which is what a store of values in a log is bounded by
     Bare,
-    /// The same, but that each value is read from the device: what it gives for reads of that size at random
+    /// The same with a key and a header before each value: what a log is bounded by from which values can be collected
+    Records,
+    /// As bare, but that each value is read from the device: what it gives for reads of that size at random
     Device,
 }
 
@@ -84,7 +88,12 @@ pub trait Task {
 impl Peer {
     /// Whether it is a store, and not what stores are held against.
     pub fn is_store(self) -> bool {
-        !matches!(self, Self::Bare | Self::Device)
+        !matches!(self, Self::Bare | Self::Records | Self::Device)
+    }
+
+    /// What is no store has this before each value in its file.
+    pub fn head(self) -> Head {
+        if self == Self::Records { Head::Record } else { Head::None }
     }
 
     /// Its name on the command line and in reports.
@@ -100,6 +109,7 @@ impl Peer {
             Self::Badger => "badger",
             Self::BadgerVlog => "badger-vlog",
             Self::Bare => "bare",
+            Self::Records => "records",
             Self::Device => "device",
         }
     }
@@ -116,7 +126,7 @@ impl Peer {
             Self::Fjall | Self::FjallBlobs => env!("FJALL_VERSION"),
             Self::Lmdb => env!("LMDB_VERSION"),
             Self::Badger | Self::BadgerVlog => env!("BADGER_VERSION"),
-            Self::Bare | Self::Device => "none",
+            Self::Bare | Self::Records | Self::Device => "none",
         };
         built.to_owned()
     }
@@ -132,6 +142,7 @@ impl Peer {
             Self::Badger => "no compression, collected",
             Self::BadgerVlog => "no compression, value log from 128 B, collected",
             Self::Bare => "no store: one file of values",
+            Self::Records => "no store: one file of values with their keys",
             Self::Device => "no store: one file of values, each read from the device",
         }
     }
@@ -193,10 +204,9 @@ impl Peer {
             }
             #[cfg(not(has_badger))]
             Self::Badger | Self::BadgerVlog => Err(format!("{NOT_BUILT}: {}", env!("BADGER_MISSING"))),
-            Self::Bare => task.run(bare::open(path, plan, workloads, setting)?),
-            Self::Device => {
-                let setting = Setting { direct: true, ..setting };
-                task.run(bare::open(path, plan, workloads, setting)?)
+            Self::Bare | Self::Records | Self::Device => {
+                let setting = Setting { direct: setting.direct || self == Self::Device, ..setting };
+                task.run(bare::open(path, plan, workloads, setting, self.head())?)
             }
         }
     }

@@ -17,6 +17,11 @@
 //! `device`: each value is read from the device, by a read of the sectors in which it lies, as many at a time as threads ask for or
 //! `multireadrandom` asks for at once. Reads of values at random are all that it is for.
 //!
+//! The same with a head before each value, of a key and as many bytes as Tamarack's log has for a record, is called `records`: what
+//! a log is bounded by from which values can be collected, for one has to know whose they are. It reads each record whole, and
+//! looks at the key. Where values are as long as a part of a page, `bare` has each on one page; of records some lie on two, each of which may be
+//! missing in memory. What an index takes of memory it has for pages, too, unless it is given so much less.
+//!
 //! A walk reads the file from end to end, whatever was overwritten since, in the order in which values were written and under
 //! a key that says nothing; where the keys are those of a part of the plan, it reads as large a part of the file. It is read
 //! through the kernel's cache also where gets are read past it.
@@ -62,6 +67,8 @@ pub struct Bare {
     reader: Reader,
     value_bytes: usize,
     key_bytes: usize,
+    /// Bytes before each value, the last of which are its key: none, if there are only values.
+    head_bytes: usize,
     /// How many values have got a place in the file.
     values: AtomicU64,
     places: Places,
@@ -69,9 +76,38 @@ pub struct Bare {
     queues: Mutex<Vec<Queue>>,
 }
 
+/// What is before each value in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Head {
+    /// Nothing.
+    None,
+    /// What a log of records has to have: the key, and [`HEADER_BYTES`].
+    Record,
+}
+
+/// Bytes of a record of Tamarack's log before the key (`docs/formats/segment.md`).
+const HEADER_BYTES: usize = 24;
+
+impl Head {
+    /// How many bytes that is, with keys of so many.
+    pub fn bytes(self, key_bytes: usize) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Record => HEADER_BYTES + key_bytes,
+        }
+    }
+}
+
 /// Makes a new file in the directory `path`, for `workloads`.
-pub fn open(path: &Path, plan: &Plan, workloads: &[Workload], setting: Setting) -> Result<Bare, String> {
+pub fn open(
+    path: &Path,
+    plan: &Plan,
+    workloads: &[Workload],
+    setting: Setting,
+    head: Head,
+) -> Result<Bare, String> {
     let value_bytes = fixed_size(plan, workloads)?;
+    let key_bytes = usize::from(plan.key_size);
     let path = path.join(FILE);
     let file = File::options().write(true).create_new(true).open(&path);
     let file = file.map_err(|error| format!("make {}: {error}", path.display()))?;
@@ -80,7 +116,8 @@ pub fn open(path: &Path, plan: &Plan, workloads: &[Workload], setting: Setting) 
         path,
         file,
         value_bytes,
-        key_bytes: plan.key_size.into(),
+        key_bytes,
+        head_bytes: head.bytes(key_bytes),
         values: AtomicU64::new(0),
         places: Places::new(plan, workloads),
         queues: Mutex::default(),
@@ -108,15 +145,43 @@ fn fixed_size(plan: &Plan, workloads: &[Workload]) -> Result<usize, String> {
 }
 
 impl Bare {
-    /// Writes values, one behind the other; returns the place of the first one.
-    fn append(&self, values: &[u8], count: u64) -> Result<u64, String> {
+    /// Writes records, one behind the other; returns the place of the first one.
+    fn append(&self, records: &[u8], count: u64) -> Result<u64, String> {
         let place = self.values.fetch_add(count, Ordering::Relaxed);
-        let written = self.file.write_all_at(values, self.offset(place));
+        let written = self.file.write_all_at(records, self.offset(place));
         written.map(|()| place).map_err(|error| format!("write {}: {error}", self.path.display()))
     }
 
+    fn record_bytes(&self) -> usize {
+        self.head_bytes + self.value_bytes
+    }
+
     fn offset(&self, place: u64) -> u64 {
-        place * self.value_bytes as u64
+        place * self.record_bytes() as u64
+    }
+
+    fn push_record(&self, key: &[u8], value: &[u8], records: &mut Vec<u8>) -> Result<(), String> {
+        self.demand_size(value)?;
+        if self.head_bytes > 0 {
+            let header = self.head_bytes.checked_sub(key.len());
+            let header = header.ok_or_else(|| format!("a key of {} bytes has no room", key.len()))?;
+            records.resize(records.len() + header, 0);
+            records.extend_from_slice(key);
+        }
+        records.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// Makes what was read at the place of `key` its value.
+    fn take_head(&self, key: &[u8], record: &mut Vec<u8>) -> Result<(), String> {
+        if self.head_bytes == 0 {
+            return Ok(());
+        }
+        if !record[..self.head_bytes].ends_with(key) {
+            return Err(format!("{}: here is no record of key {}", self.path.display(), key.escape_ascii()));
+        }
+        record.drain(..self.head_bytes);
+        Ok(())
     }
 
     fn demand_size(&self, value: &[u8]) -> Result<(), String> {
@@ -144,7 +209,7 @@ impl Bare {
         let mut queue = spare.map_or_else(Queue::new, Ok)?;
         let mut values = Vec::with_capacity(offsets.len());
         for some in offsets.chunks(Queue::DEPTH) {
-            let read = queue.read(&self.reader, some, self.value_bytes);
+            let read = queue.read(&self.reader, some, self.record_bytes());
             values.extend(read.map_err(|error| self.read_error(&error))?);
         }
         self.queues.lock().expect("nobody panics with the lock").push(queue);
@@ -157,8 +222,14 @@ impl Store for Bare {
     type Cursor<'a> = Walk;
 
     fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), String> {
-        self.demand_size(value)?;
-        let place = self.append(value, 1)?;
+        let place = if self.head_bytes == 0 {
+            self.demand_size(value)?;
+            self.append(value, 1)?
+        } else {
+            let mut record = Vec::with_capacity(self.record_bytes());
+            self.push_record(key, value, &mut record)?;
+            self.append(&record, 1)?
+        };
         self.places.set(key, place)?;
         self.sync_if(sync)
     }
@@ -169,16 +240,15 @@ impl Store for Bare {
     }
 
     fn write(&self, changes: &[Change<'_>], sync: bool) -> Result<(), String> {
-        let mut values = Vec::with_capacity(changes.len() * self.value_bytes);
+        let mut records = Vec::with_capacity(changes.len() * self.record_bytes());
         let mut count = 0;
         for change in changes {
-            if let Change::Put(_, value) = change {
-                self.demand_size(value)?;
-                values.extend_from_slice(value);
+            if let Change::Put(key, value) = change {
+                self.push_record(key, value, &mut records)?;
                 count += 1;
             }
         }
-        let mut place = self.append(&values, count)?;
+        let mut place = self.append(&records, count)?;
         for change in changes {
             match change {
                 Change::Put(key, _) => {
@@ -196,20 +266,25 @@ impl Store for Bare {
             value.clear();
             return Ok(false);
         };
-        let read = self.reader.read(self.offset(place), self.value_bytes, value);
-        read.map(|()| true).map_err(|error| self.read_error(&error))
+        let read = self.reader.read(self.offset(place), self.record_bytes(), value);
+        read.map_err(|error| self.read_error(&error))?;
+        self.take_head(key, value).map(|()| true)
     }
 
     fn multi_get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, String> {
         let places: Vec<Option<u64>> = keys.iter().map(|key| self.places.get(key)).collect();
         let offsets: Vec<u64> = places.iter().flatten().map(|&place| self.offset(place)).collect();
-        let mut values = self.read_at_once(&offsets)?.into_iter();
-        Ok(places.into_iter().map(|place| place.and_then(|_| values.next())).collect())
+        let mut records = self.read_at_once(&offsets)?.into_iter();
+        let value = |(key, place): (&Vec<u8>, Option<u64>)| {
+            let Some(mut record) = place.and_then(|_| records.next()) else { return Ok(None) };
+            self.take_head(key, &mut record).map(|()| Some(record))
+        };
+        keys.iter().zip(places).map(value).collect()
     }
 
     fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Walk, String> {
         let part = self.places.part(range, self.values.load(Ordering::Relaxed));
-        let walk = Walk::begin(&self.path, part, self.value_bytes, self.key_bytes, backward);
+        let walk = Walk::begin(&self.path, part, self.head_bytes, self.value_bytes, self.key_bytes, backward);
         walk.map_err(|error| self.read_error(&error))
     }
 

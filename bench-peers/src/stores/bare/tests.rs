@@ -14,10 +14,14 @@ fn work(arguments: &str) -> Work {
 }
 
 fn opened(arguments: &str, direct: bool) -> Result<(TempDir, Bare), String> {
+    opened_with(arguments, direct, Head::None)
+}
+
+fn opened_with(arguments: &str, direct: bool, head: Head) -> Result<(TempDir, Bare), String> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let Work { plan, workloads, .. } = work(arguments);
     let setting = Setting { direct, ..Setting::default() };
-    let store = open(directory.path(), &plan, &workloads, setting)?;
+    let store = open(directory.path(), &plan, &workloads, setting, head)?;
     Ok((directory, store))
 }
 
@@ -45,11 +49,19 @@ fn walked(store: &Bare, range: KeyRange<'_>, backward: bool, numbers: usize, byt
 
 #[test]
 fn the_latest_values_come_back() {
-    for (bytes, direct) in
-        [(1000, false), (1000, true), (4096, false), (4096, true), (9000, true), (0, false)]
-    {
-        let (_directory, store) =
-            opened(&format!("fillseq --num 300 --value-size {bytes}"), direct).expect("it opens");
+    for (bytes, direct, head) in [
+        (1000, false, Head::None),
+        (1000, true, Head::None),
+        (4096, false, Head::None),
+        (4096, true, Head::None),
+        (9000, true, Head::None),
+        (0, false, Head::None),
+        (1000, false, Head::Record),
+        (1000, true, Head::Record),
+        (0, false, Head::Record),
+    ] {
+        let work = format!("fillseq --num 300 --value-size {bytes}");
+        let (_directory, store) = opened_with(&work, direct, head).expect("it opens");
         let keys: Vec<Vec<u8>> = (0..300).map(key).collect();
         let values: Vec<Vec<u8>> = (0..300).map(|number| value(number, bytes)).collect();
         let stale = value(1000, bytes);
@@ -101,11 +113,16 @@ fn threads_write_and_sync_at_once() {
 
 #[test]
 fn walks_show_the_file() {
+    walks_show_a_file(Head::None);
+    walks_show_a_file(Head::Record);
+}
+
+fn walks_show_a_file(head: Head) {
     // Eleven pieces and a part of one.
     const BYTES: usize = 200_000;
     const COUNT: usize = 57;
-    let (_directory, store) =
-        opened(&format!("fillseq --num {COUNT} --value-size {BYTES}"), false).expect("it opens");
+    let work = format!("fillseq --num {COUNT} --value-size {BYTES}");
+    let (_directory, store) = opened_with(&work, false, head).expect("it opens");
     assert_eq!(walked(&store, (Unbounded, Unbounded), false, 0, BYTES), [0; 0]);
     for number in 0..COUNT {
         store.put(&key(number), &value(number, BYTES), false).expect("it is written");
@@ -125,6 +142,25 @@ fn walks_show_the_file() {
 }
 
 #[test]
+fn a_record_has_the_key_before_its_value() {
+    let (directory, store) =
+        opened_with("fillseq --num 3 --value-size 100", false, Head::Record).expect("it opens");
+    for number in 0..3 {
+        store.put(&key(number), &value(number, 100), false).expect("it is written");
+    }
+    let bytes = std::fs::read(directory.path().join(FILE)).expect("it can be read");
+    assert_eq!(bytes.len(), 3 * (HEADER_BYTES + 16 + 100));
+    for (number, record) in bytes.chunks(HEADER_BYTES + 16 + 100).enumerate() {
+        assert!(record[HEADER_BYTES..] == [key(number), value(number, 100)].concat());
+    }
+    store.places.set(&key(1), 2).expect("there is such a place");
+    let failed = store.get(&key(1), &mut Vec::new()).expect_err("another key's record");
+    assert!(failed.ends_with("here is no record of key 0000000000000001"), "{failed}");
+    let failed = store.multi_get(&[key(1)]).expect_err("another key's record");
+    assert!(failed.ends_with("here is no record of key 0000000000000001"), "{failed}");
+}
+
+#[test]
 fn what_it_cannot_do_is_refused() {
     for (arguments, reason) in [
         ("fillseq --value-size 100..200", "values must all have one size, and not 100..200"),
@@ -139,6 +175,6 @@ fn what_it_cannot_do_is_refused() {
     let unknown = store.put(&key(10), &[0; 100], false).expect_err("there is no room for it");
     assert_eq!(unknown, "key 0000000000000010 is no number below 10");
     let Work { plan, workloads, .. } = work("fillseq");
-    let again = open(directory.path(), &plan, &workloads, Setting::default());
+    let again = open(directory.path(), &plan, &workloads, Setting::default(), Head::None);
     assert!(again.err().is_some_and(|error| error.starts_with("make ")));
 }

@@ -18,7 +18,10 @@ const PIECES_AHEAD: u64 = 8;
 /// A walk through a part of the file.
 pub struct Walk {
     file: File,
-    value_bytes: usize,
+    /// Bytes before each value.
+    head_bytes: usize,
+    /// Bytes of a head and a value.
+    record_bytes: usize,
     /// Places that have not been read.
     rest: Range<u64>,
     backward: bool,
@@ -37,6 +40,7 @@ impl Walk {
     pub fn begin(
         path: &Path,
         places: Range<u64>,
+        head_bytes: usize,
         value_bytes: usize,
         key_bytes: usize,
         backward: bool,
@@ -45,7 +49,8 @@ impl Walk {
         fadvise(&file, 0, None, if backward { Advice::Random } else { Advice::Sequential })?;
         let walk = Self {
             file,
-            value_bytes,
+            head_bytes,
+            record_bytes: head_bytes + value_bytes,
             rest: places,
             backward,
             piece: Vec::new(),
@@ -61,7 +66,7 @@ impl Walk {
 
     /// The places of so many pieces from where the walk is, as far as there are as many.
     fn next_places(&self, pieces: u64) -> Range<u64> {
-        let in_a_piece = (PIECE_BYTES / self.value_bytes.max(1)).max(1) as u64;
+        let in_a_piece = (PIECE_BYTES / self.record_bytes.max(1)).max(1) as u64;
         let count = (pieces * in_a_piece).min(self.rest.end - self.rest.start);
         if self.backward {
             self.rest.end - count..self.rest.end
@@ -72,8 +77,8 @@ impl Walk {
 
     /// Has the kernel begin to read `places`.
     fn ask_for(&self, places: &Range<u64>) -> io::Result<()> {
-        let value_bytes = self.value_bytes as u64;
-        let (offset, bytes) = (places.start * value_bytes, (places.end - places.start) * value_bytes);
+        let record_bytes = self.record_bytes as u64;
+        let (offset, bytes) = (places.start * record_bytes, (places.end - places.start) * record_bytes);
         // No bytes would stand for all that follow.
         let Some(bytes) = bytes.try_into().ok() else { return Ok(()) };
         Ok(fadvise(&self.file, offset, Some(bytes), Advice::WillNeed)?)
@@ -90,8 +95,8 @@ impl Walk {
             self.rest.start = places.end;
         }
         let count = (places.end - places.start) as usize;
-        self.piece.resize(count * self.value_bytes, 0);
-        self.file.read_exact_at(&mut self.piece, places.start * self.value_bytes as u64)?;
+        self.piece.resize(count * self.record_bytes, 0);
+        self.file.read_exact_at(&mut self.piece, places.start * self.record_bytes as u64)?;
         self.unseen = 0..count;
         Ok(count > 0)
     }
@@ -114,6 +119,6 @@ impl Cursor for Walk {
     }
 
     fn value(&mut self) -> Result<&[u8], String> {
-        Ok(&self.piece[self.at * self.value_bytes..][..self.value_bytes])
+        Ok(&self.piece[self.at * self.record_bytes..][self.head_bytes..self.record_bytes])
     }
 }
