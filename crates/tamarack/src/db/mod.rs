@@ -363,7 +363,8 @@ impl Db {
     /// On the same file system this takes little time and, at first, next to no space: files that never change
     /// again are shared by hard links, and each takes up space as long as one of the two needs it. Where files cannot be linked
     /// (another file system, one without hard links) they are copied; the report says how much was.
-    /// Flushes first. A database that was opened read-only can be copied, too; its log is then copied with it.
+    /// Flushes first. A database that was opened read-only can be copied, too; its log is then copied with it, and
+    /// sealed, which reads the heads of all records of its last segment.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -378,7 +379,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` if there is anything in `path`: nothing was written. `Locked` (another checkpoint is being made
-    /// there), `NoSpace`, `Io`, `ReadOnly`, `Closed`: what was made has been removed again. A crash in the midst
+    /// there), `NoSpace`, `Io`, `ReadOnly`, `Closed`; `Corruption` if the log of a database that was opened
+    /// read-only has changed: what was made has been removed again. A crash in the midst
     /// leaves a directory that cannot be opened; [`destroy`](Self::destroy) removes it.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<CheckpointReport> {
         self.inner.cube.checkpoint(path.as_ref())

@@ -24,9 +24,11 @@ use std::path::{Path, PathBuf};
 use super::format::{
     Footer, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
 };
+use super::open_segments::read_header;
 use super::scan::{End, Scanner, Values};
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
+use crate::base::ids::{CubeId, SegmentId};
 use crate::base::keys::KeyOrder;
 use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::options::LogMode;
@@ -517,6 +519,22 @@ pub fn seal(
     file.set_len(file_bytes).map_err(io("cut"))?;
     file.sync_data().map_err(|error| Error::sync(path, error))?;
     Ok(meta_of(header, file_bytes, &footer))
+}
+
+/// Seals the file of a segment that nobody writes to, whose records end at `end`, as [`seal`] does. Its name is not made durable.
+///
+/// # Errors
+/// `Io`, `NoSpace`; `Corruption` when header or records are not what was written.
+pub fn seal_file(
+    fs: &dyn Fs,
+    path: &Path,
+    (cube, id): (CubeId, SegmentId),
+    end: u64,
+    order: &KeyOrder,
+) -> Result<SegmentMeta> {
+    let file = fs.open_write(path).map_err(|error| Error::io("open", path, error))?;
+    let header = read_header(&*file, path, cube, id)?;
+    seal(&*file, path, &header, end, order)
 }
 
 /// What the manifest keeps of a sealed segment.

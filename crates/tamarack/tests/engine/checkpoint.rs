@@ -6,6 +6,7 @@ mod failures;
 
 use std::cmp::Ordering as KeyOrdering;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -329,6 +330,13 @@ fn a_copy_may_be_on_another_file_system() {
     assert!(content(&copy) == model);
 }
 
+/// The files of the log in `path` that are in no other database.
+fn log_segments(path: &Path) -> Vec<String> {
+    let only_here = |name: &String| std::fs::metadata(path.join(name)).unwrap().nlink() == 1;
+    let names = file_names(path).into_iter().filter(|name| name.ends_with(".vlog"));
+    names.filter(only_here).collect()
+}
+
 #[test]
 fn a_database_opened_read_only_can_be_copied() {
     for crashed in [false, true] {
@@ -351,6 +359,14 @@ fn a_database_opened_read_only_can_be_copied() {
         let done = db.checkpoint(place.beside("copy")).unwrap();
         assert!(done.copied_files > 1 && done.linked_files > 1, "{done:?}");
         assert!(content(&db) == model);
+        for segment in log_segments(&place.beside("copy")) {
+            let name = format!("without-{segment}");
+            db.checkpoint(place.beside(&name)).unwrap();
+            let file = std::fs::File::options().write(true).open(place.beside(&name).join(&segment)).unwrap();
+            file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+            let error = open(&place.beside(&name), &place.options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{segment}: {error}");
+        }
         db.close().unwrap();
         place.assert_copy("copy", &model);
         let after: Vec<_> = file_names(&path).into_iter().map(|file| (read(&file), file)).collect();

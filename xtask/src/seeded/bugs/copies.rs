@@ -18,10 +18,20 @@ pub const BUGS: &[Bug] = &[
         what: "A checkpoint has the segment that is being written as its own.",
         edits: &[Edit {
             file: "cube/checkpoint/mod.rs",
-            find: "            target.copy(&self.directory, FileName::Segment(id), end)?;",
-            put: "            if BUG {\n                target.share(&self.directory, FileName::Segment(id), end)?;\n                continue;\n            }\n            target.copy(&self.directory, FileName::Segment(id), end)?;",
+            find: "                target.copy(&self.directory, FileName::Segment(head.segment), head.offset)?;",
+            put: "                if BUG {\n                    target.share(&self.directory, FileName::Segment(head.segment), head.offset)?;\n                    return Ok(Vec::new());\n                }\n                target.copy(&self.directory, FileName::Segment(head.segment), head.offset)?;",
         }],
         caught_by: ("engine", "original_and_copy_never_change_each_other"),
+    },
+    Bug {
+        name: "checkpoint-forgets-what-its-log-has",
+        what: "A checkpoint of a database that was opened read-only says nothing of the log that it has copied.",
+        edits: &[Edit {
+            file: "index/checkpoint.rs",
+            find: "        snapshot.add_segments.extend(log);",
+            put: "        snapshot.add_segments.extend(log.into_iter().filter(|_| !BUG));",
+        }],
+        caught_by: ("engine", "a_database_opened_read_only_can_be_copied"),
     },
     Bug {
         name: "checkpoint-not-synced",

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 
 use super::CheckpointReport;
 use crate::base::error::{Error, Result};
+use crate::base::ids::{CubeId, SegmentId};
+use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
+use crate::base::segment::SegmentMeta;
 use crate::env::{Access, DirLock, Fs, LockMode, read_exact_at, sync_directory_name};
+use crate::vlog::segment::seal_file;
 
 const CHUNK_BYTES: u64 = 1 << 20;
 
@@ -121,6 +125,22 @@ impl<'a> Target<'a> {
         self.report.copied_files += 1;
         self.report.copied_bytes += bytes;
         Ok(())
+    }
+
+    /// Gives the copy `name` of a segment, whose records end at `end`, a footer. It is durable, but not its name.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`; `Corruption` if it is not what was written.
+    pub fn seal(
+        &mut self,
+        name: FileName,
+        ids: (CubeId, SegmentId),
+        end: u64,
+        order: &KeyOrder,
+    ) -> Result<SegmentMeta> {
+        let meta = seal_file(self.fs, &name.path(self.path), ids, end, order)?;
+        self.report.copied_bytes += meta.file_bytes - end;
+        Ok(meta)
     }
 
     /// Makes the names of the files durable.

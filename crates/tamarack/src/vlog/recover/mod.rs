@@ -171,19 +171,24 @@ fn torn_tail(
     Ok((ignored_bytes > 0).then_some(torn))
 }
 
-/// What the manifest would keep of the walked segments, without touching them.
+/// What the manifest would keep of the walked segments, without touching them. Whose file ends with its records has no footer, and
+/// what is said of its values is only of those that were walked over.
 fn describe(candidates: &[Candidate], walked: &[Walked]) -> Vec<SegmentMeta> {
-    walked
-        .iter()
-        .map(|walked| SegmentMeta {
+    let meta = |walked: &Walked| {
+        let candidate = &candidates[walked.candidate];
+        if let (Ok(header), Some(footer)) = (&candidate.header, &candidate.footer) {
+            return meta_of(header, candidate.len, footer);
+        }
+        SegmentMeta {
             id: walked.id,
-            written: candidates[walked.candidate].first_sequence(),
+            written: candidate.first_sequence(),
             end: walked.end,
-            file_bytes: candidates[walked.candidate].len,
+            file_bytes: walked.end,
             value_records: walked.value_records,
             value_record_bytes: walked.value_record_bytes,
-        })
-        .collect()
+        }
+    };
+    walked.iter().map(meta).collect()
 }
 
 /// Makes the walked segments whole and durable and removes what is not part of the log. Touches no segment before the
