@@ -208,15 +208,6 @@ pub fn tell(line: &impl fmt::Display) {
     drop(writeln!(io::stderr().lock(), "{line}"));
 }
 
-/// The outcome of an answer that was written to standard output, for commands of which the exit status says the same: that stays what it is
-/// if nobody reads the rest.
-pub fn answered(written: Result<()>) -> Result<()> {
-    match written {
-        Err(Failure::OutputClosed) => Ok(()),
-        written => written,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

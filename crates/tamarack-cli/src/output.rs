@@ -18,6 +18,15 @@ impl Output {
         Self { writer: BufWriter::with_capacity(64 * 1024, io::stdout().lock()) }
     }
 
+    /// Prints by `write` what a command has done, of which its exit status says the same: nobody has to read that.
+    pub fn answer(write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mut output = Self::new();
+        match write(&mut output).and_then(|()| output.finish()) {
+            Err(Failure::OutputClosed) => Ok(()),
+            written => written,
+        }
+    }
+
     /// One line.
     pub fn line(&mut self, text: &str) -> Result<()> {
         self.bytes(text.as_bytes())?;

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tamarack::{CheckLevel, CheckReport};
 
-use crate::failure::{Outcome, Result, answered};
+use crate::failure::{Outcome, Result};
 use crate::open::Database;
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
@@ -51,10 +51,9 @@ impl Check {
         drop(progress);
         let seconds = started.elapsed().as_secs_f64();
         db.close()?;
-        let mut output = Output::new();
-        let shown =
-            if json { output.json(&to_json(&report, seconds)) } else { print(&mut output, &report, seconds) };
-        answered(shown.and_then(|()| output.finish()))?;
+        Output::answer(|output| {
+            if json { output.json(&to_json(&report, seconds)) } else { print(output, &report, seconds) }
+        })?;
         Ok(Outcome::positive_if(report.problems.is_empty()))
     }
 }

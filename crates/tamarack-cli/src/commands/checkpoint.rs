@@ -33,24 +33,24 @@ impl Checkpoint {
         let done = db.checkpoint(&self.target)?;
         drop(progress);
         let seconds = started.elapsed().as_secs_f64();
-        let mut output = Output::new();
-        if json {
-            output.json(&json!({
-                "seconds": seconds, "linked_files": done.linked_files, "linked_bytes": done.linked_bytes,
-                "copied_files": done.copied_files, "copied_bytes": done.copied_bytes,
-            }))?;
-        } else {
-            output.line(&format!(
-                "copied to {} in {}: {} shared ({}), {} copied ({})",
-                self.target.display(),
-                output::seconds(seconds),
-                output::plural(done.linked_files, "file"),
-                output::bytes(done.linked_bytes),
-                output::plural(done.copied_files, "file"),
-                output::bytes(done.copied_bytes)
-            ))?;
-        }
-        output.finish()?;
+        Output::answer(|output| {
+            if json {
+                output.json(&json!({
+                    "seconds": seconds, "linked_files": done.linked_files, "linked_bytes": done.linked_bytes,
+                    "copied_files": done.copied_files, "copied_bytes": done.copied_bytes,
+                }))
+            } else {
+                output.line(&format!(
+                    "copied to {} in {}: {} shared ({}), {} copied ({})",
+                    self.target.display(),
+                    output::seconds(seconds),
+                    output::plural(done.linked_files, "file"),
+                    output::bytes(done.linked_bytes),
+                    output::plural(done.copied_files, "file"),
+                    output::bytes(done.copied_bytes)
+                ))
+            }
+        })?;
         db.close()?;
         Ok(Outcome::Done)
     }

@@ -46,20 +46,20 @@ impl Compact {
         drop(progress);
         let seconds = started.elapsed().as_secs_f64();
         let after = db.stats().disk_bytes;
-        let mut output = Output::new();
-        if json {
-            output.json(&json!({
-                "seconds": seconds, "disk_bytes_before": before, "disk_bytes_after": after,
-            }))?;
-        } else {
-            output.line(&format!(
-                "compacted in {}: {} on disk before, {} after",
-                output::seconds(seconds),
-                output::bytes(before),
-                output::bytes(after)
-            ))?;
-        }
-        output.finish()?;
+        Output::answer(|output| {
+            if json {
+                output.json(&json!({
+                    "seconds": seconds, "disk_bytes_before": before, "disk_bytes_after": after,
+                }))
+            } else {
+                output.line(&format!(
+                    "compacted in {}: {} on disk before, {} after",
+                    output::seconds(seconds),
+                    output::bytes(before),
+                    output::bytes(after)
+                ))
+            }
+        })?;
         db.close()?;
         Ok(Outcome::Done)
     }

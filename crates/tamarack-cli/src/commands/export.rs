@@ -48,17 +48,17 @@ impl ExportDir {
         let skipped = notices.total();
         let reasons = notices.finish();
         let seconds = started.elapsed().as_secs_f64();
-        let mut output = Output::new();
-        if json {
-            output.json(&json!({
-                "files": restored.files, "bytes": restored.bytes, "symlinks": restored.symlinks,
-                "directories": restored.directories, "unchanged": restored.unchanged,
-                "skipped": skipped, "reasons": reasons, "seconds": seconds,
-            }))?;
-        } else {
-            output.line(&summary(&restored, skipped, seconds))?;
-        }
-        output.finish()?;
+        Output::answer(|output| {
+            if json {
+                output.json(&json!({
+                    "files": restored.files, "bytes": restored.bytes, "symlinks": restored.symlinks,
+                    "directories": restored.directories, "unchanged": restored.unchanged,
+                    "skipped": skipped, "reasons": reasons, "seconds": seconds,
+                }))
+            } else {
+                output.line(&summary(&restored, skipped, seconds))
+            }
+        })?;
         db.close()?;
         Ok(Outcome::positive_if(skipped == 0))
     }

@@ -71,17 +71,14 @@ impl Gc {
         let done = if json { collect() } else { watch.show(&db, garbage, collect) }?;
         let seconds = started.elapsed().as_secs_f64();
         let work = Work { before, after: db.stats(), done, damage, seconds };
-        let mut output = Output::new();
-        if json {
-            output.json(&work.to_json())?;
-        } else {
+        Output::answer(|output| {
+            if json {
+                return output.json(&work.to_json());
+            }
             output.bytes(work.table().as_bytes())?;
             output.line(&work.summary())?;
-            for damage in &work.damage {
-                output.line(&format!("  left alone: {damage}"))?;
-            }
-        }
-        output.finish()?;
+            work.damage.iter().try_for_each(|damage| output.line(&format!("  left alone: {damage}")))
+        })?;
         db.close()?;
         Ok(Outcome::positive_if(work.damage.is_empty()))
     }

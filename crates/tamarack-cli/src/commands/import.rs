@@ -55,17 +55,17 @@ impl ImportDir {
         let skipped = notices.total();
         let reasons = notices.finish();
         let seconds = started.elapsed().as_secs_f64();
-        let mut output = Output::new();
-        if json {
-            output.json(&json!({
-                "files": stored.files, "bytes": stored.bytes, "symlinks": stored.symlinks,
-                "directories": stored.directories, "unchanged": stored.unchanged,
-                "skipped": skipped, "reasons": reasons, "seconds": seconds,
-            }))?;
-        } else {
-            output.line(&summary(&stored, skipped, seconds))?;
-        }
-        output.finish()?;
+        Output::answer(|output| {
+            if json {
+                output.json(&json!({
+                    "files": stored.files, "bytes": stored.bytes, "symlinks": stored.symlinks,
+                    "directories": stored.directories, "unchanged": stored.unchanged,
+                    "skipped": skipped, "reasons": reasons, "seconds": seconds,
+                }))
+            } else {
+                output.line(&summary(&stored, skipped, seconds))
+            }
+        })?;
         db.close()?;
         Ok(Outcome::positive_if(skipped == 0))
     }

@@ -76,9 +76,7 @@ impl ImportLevelDb {
             reasons: notices.finish(),
             seconds: started.elapsed().as_secs_f64(),
         };
-        let mut output = Output::new();
-        report.print(&mut output, json)?;
-        output.finish()?;
+        Output::answer(|output| report.print(output, json))?;
         Ok(Outcome::positive_if(too_long == 0 && entries.losses().is_empty()))
     }
 

@@ -63,16 +63,16 @@ impl Load {
         let seconds = started.elapsed().as_secs_f64();
         let bad = notices.total();
         let bad_lines = notices.finish();
-        let mut output = Output::new();
-        if json {
-            output.json(&json!({
-                "loaded": counts.loaded, "loaded_bytes": counts.loaded_bytes,
-                "already_there": counts.already_there, "bad": bad, "bad_lines": bad_lines, "seconds": seconds,
-            }))?;
-        } else {
-            output.line(&counts.summary(bad, seconds))?;
-        }
-        output.finish()?;
+        Output::answer(|output| {
+            if json {
+                output.json(&json!({
+                    "loaded": counts.loaded, "loaded_bytes": counts.loaded_bytes,
+                    "already_there": counts.already_there, "bad": bad, "bad_lines": bad_lines, "seconds": seconds,
+                }))
+            } else {
+                output.line(&counts.summary(bad, seconds))
+            }
+        })?;
         db.close()?;
         Ok(Outcome::positive_if(bad == 0))
     }

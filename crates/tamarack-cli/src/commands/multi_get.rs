@@ -28,22 +28,23 @@ impl MultiGet {
         let keys: Vec<Vec<u8>> =
             self.keys.iter().map(|key| self.encodings.key.decode(key, "key")).collect::<Result<_>>()?;
         let db = self.database.open_for_reading()?;
-        let mut output = Output::new();
-        let mut all_found = true;
-        for (key, value) in keys.iter().zip(db.multi_get(&keys, &ReadOptions::default())) {
-            let value = value?;
-            all_found &= value.is_some();
-            if json {
-                output.json(&answer(&self.encodings, key, value.as_deref(), false))?;
-                continue;
+        let values: Vec<_> =
+            db.multi_get(&keys, &ReadOptions::default()).into_iter().collect::<tamarack::Result<_>>()?;
+        let all_found = values.iter().all(Option::is_some);
+        Output::answer(|output| {
+            for (key, value) in keys.iter().zip(values) {
+                if json {
+                    output.json(&answer(&self.encodings, key, value.as_deref(), false))?;
+                    continue;
+                }
+                let key = self.encodings.key.line(key);
+                match value {
+                    Some(value) => output.line(&format!("{key}\t{}", self.encodings.value.line(&value)))?,
+                    None => tell(&format!("tamarack: not found: {key}")),
+                }
             }
-            let key = self.encodings.key.line(key);
-            match value {
-                Some(value) => output.line(&format!("{key}\t{}", self.encodings.value.line(&value)))?,
-                None => tell(&format!("tamarack: not found: {key}")),
-            }
-        }
-        output.finish()?;
+            Ok(())
+        })?;
         db.close()?;
         Ok(Outcome::positive_if(all_found))
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tamarack::{Db, Loss, LostRange, Options, RepairOptions, RepairReport, RepairedManifest};
 
-use crate::failure::{Outcome, Result, answered, tell};
+use crate::failure::{Outcome, Result, tell};
 use crate::format::Encodings;
 use crate::open::Database;
 use crate::output::{self, Output};
@@ -27,6 +27,11 @@ pub struct Repair {
     #[arg(long)]
     dry_run: bool,
 
+    /// Values up to so many bytes may be in tables, beside their keys: as many as the options of any program had that has written here
+    /// [default: 512, as in all programs that do not choose]
+    #[arg(long, value_name = "BYTES")]
+    inline_value_max: Option<usize>,
+
     #[command(flatten)]
     encodings: Encodings,
 }
@@ -39,16 +44,19 @@ impl Repair {
         let progress: fn(&str) = |what| tell(&format!("repair: {what}"));
         let shown = !json && std::io::stderr().is_terminal();
         let how = RepairOptions { dry_run: self.dry_run, progress: shown.then_some(progress) };
-        let report = Db::repair_with(&self.database.path, &Options::default(), how)?;
+        let mut options = Options::default();
+        if let Some(bytes) = self.inline_value_max {
+            options.inline_value_max = bytes;
+        }
+        let report = Db::repair_with(&self.database.path, &options, how)?;
         let seconds = started.elapsed().as_secs_f64();
-        let mut output = Output::new();
-        let shown = if json {
-            output.json(&to_json(&report, &self.encodings, seconds))
-        } else {
+        Output::answer(|output| {
+            if json {
+                return output.json(&to_json(&report, &self.encodings, seconds));
+            }
             let would = if report.dry_run && report.changed { "; nothing was changed" } else { "" };
-            output.bytes(format!("{report}done in {}{would}\n", output::seconds(seconds)).as_bytes())
-        };
-        answered(shown.and_then(|()| output.finish()))?;
+            output.line(&format!("{report}done in {}{would}", output::seconds(seconds)))
+        })?;
         Ok(Outcome::positive_if(report.lost.is_empty()))
     }
 }

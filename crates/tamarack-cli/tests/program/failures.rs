@@ -110,6 +110,13 @@ fn nobody_who_reads_changes_no_status() {
     let mut child = world.start(&["get", "db", "missing"]);
     drop(child.stderr.take());
     assert_eq!(child.wait().expect("the program ends").code(), Some(1), "not found");
+    world.write("lines", b"{\"key\":\"1\",\"value\":\"x\"}\nno record\n");
+    for arguments in [&["load", "other", "lines", "--skip-bad"][..], &["multi-get", "other", "1", "2"]] {
+        assert_eq!(world.run(arguments).status, 1, "{arguments:?}");
+        let mut child = world.start(arguments);
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("the program ends").code(), Some(1), "{arguments:?}");
+    }
     // Nor what a check has found.
     let table = fs::read_dir(world.path("db")).expect("the database is a directory");
     let log = table.map(|entry| entry.expect("a file").path()).find(|path| path.extension().is_some());

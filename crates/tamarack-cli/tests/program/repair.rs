@@ -87,6 +87,22 @@ fn a_damaged_value_is_named_and_all_others_stay() {
 }
 
 #[test]
+fn values_that_were_kept_in_tables_are_found_again_if_it_is_told_how_long_they_may_be() {
+    let world = World::new();
+    let sizes = ["--value-size", "100..3000", "--inline-value-max", "2000"];
+    let fill = ["bench", "fillseq", "--num", "2000", "--memtable-mib", "1", "--db", "db"];
+    world.ok(&[&fill[..], &sizes].concat());
+    let before = world.ok(&["dump", "db"]).stdout;
+    // Its files have two names each, so both are damaged.
+    world.ok(&["checkpoint", "db", "copy"]);
+    flip(&files(&world, ".table")[0], 3000);
+    world.run(&["repair", "db", "--inline-value-max", "2000"]).expect_status(1);
+    assert!(world.ok(&["dump", "db"]).stdout == before);
+    world.run(&["repair", "copy"]).expect_status(1);
+    assert!(world.ok(&["dump", "copy"]).stdout.len() < before.len());
+}
+
+#[test]
 fn what_is_no_database_is_refused() {
     let world = World::new();
     world.run(&["repair", "db"]).expect_status(3);

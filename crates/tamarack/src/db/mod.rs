@@ -445,7 +445,8 @@ impl Db {
     /// that were last written. Values that are lost read as absent, never as older ones; where an older
     /// value or a deleted key may have come back, the report names the range.
     ///
-    /// `options` are those the database is opened with. Nothing is removed: what the repaired database does not use is in
+    /// `options` are those the database is opened with; `inline_value_max` the largest it ever was, for longer values that are in a
+    /// damaged part of a table alone are taken for superseded ones. Nothing is removed: what the repaired database does not use is in
     /// the directory `lost` in `path`, with the report, and may be removed by whoever does not need it. A
     /// repair that is cut off, by a kill or a loss of power, can be done again. One of a whole database changes nothing.
     /// Reads every byte, and writes the index and the records of damaged segments anew; needs the space for that.
