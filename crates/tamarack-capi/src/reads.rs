@@ -38,7 +38,7 @@ pub struct Reading {
     /// Whether there is a snapshot, so that reads at the present take no lock.
     at_moment: AtomicBool,
     /// It belongs to the client, who may release it: reads fail then, and nothing is held on disk any more.
-    moment: RwLock<Weak<tamarack::Snapshot>>,
+    moment: RwLock<Option<Weak<tamarack::Snapshot>>>,
 }
 
 impl Default for Reading {
@@ -59,14 +59,10 @@ impl Reading {
     /// # Errors
     /// If the snapshot has been released.
     pub fn to_options(&self) -> Result<ReadOptions, Status> {
-        let snapshot = if self.at_moment.load(Ordering::Acquire) {
-            let held = self.moment.read().upgrade();
-            let held =
-                held.ok_or_else(|| Status::invalid_argument("the snapshot to read at was released"))?;
-            Some(tamarack::Snapshot::clone(&held))
-        } else {
-            None
-        };
+        let moment = if self.at_moment.load(Ordering::Acquire) { self.moment.read().clone() } else { None };
+        let released = || Status::invalid_argument("the snapshot to read at was released");
+        let held = moment.map(|moment| moment.upgrade().ok_or_else(released)).transpose()?;
+        let snapshot = held.map(|held| tamarack::Snapshot::clone(&held));
         Ok(ReadOptions {
             snapshot,
             verify_checksums: self.verify_checksums.load(Ordering::Relaxed),
@@ -86,8 +82,10 @@ impl Reading {
 
     /// Sets the moment to read at; `None` is the present.
     pub fn set_snapshot(&self, moment: Option<&Moment>) {
-        *self.moment.write() = moment.map_or_else(Weak::new, |moment| Arc::downgrade(&moment.0));
-        self.at_moment.store(moment.is_some(), Ordering::Release);
+        let mut held = self.moment.write();
+        *held = moment.map(|moment| Arc::downgrade(&moment.0));
+        // Under the lock, so that of two who set it at once the flag is that of the one whose moment stays.
+        self.at_moment.store(held.is_some(), Ordering::Release);
     }
 }
 

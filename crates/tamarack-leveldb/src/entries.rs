@@ -54,7 +54,7 @@ impl Database {
         if lock.is_none() {
             context.remarks.push(Remark::NoLock(directory.to_path_buf()));
         }
-        let tables: u64 = plan.tables.iter().map(|table| table.bytes).sum();
+        let tables = plan.tables.iter().fold(0_u64, |sum, table| sum.saturating_add(table.bytes));
         // A log that cannot be looked at is told of when it is read.
         let logs: u64 =
             plan.logs.values().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();

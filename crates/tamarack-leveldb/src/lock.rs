@@ -1,13 +1,15 @@
 //! The lock that keeps LevelDB out while a directory is read, and keeps us out while LevelDB has it.
 //!
 //! A program with the database open holds a write lock of POSIX on the file `LOCK`. A read lock conflicts with it just as well,
-//! and needs no right to write; so nothing in the directory changes, and several may read it.
+//! and needs no right to write; so nothing in the directory changes, and several may read it. goleveldb locks the same file in the
+//! way of BSD, of which locks of POSIX know nothing, so it is locked in both.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::fs::{FlockOperation, fcntl_lock, flock};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::names::LOCK;
@@ -32,11 +34,10 @@ impl Lock {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("open", &path, error)),
         };
-        match fcntl_lock(&file, FlockOperation::NonBlockingLockShared) {
+        let shared = FlockOperation::NonBlockingLockShared;
+        match fcntl_lock(&file, shared).and_then(|()| flock(&file, shared)) {
             Ok(()) => Ok(Some(Self { _file: file })),
-            Err(rustix::io::Errno::ACCESS | rustix::io::Errno::AGAIN) => {
-                Err(Error::Locked { directory: directory.to_path_buf() })
-            }
+            Err(Errno::ACCESS | Errno::AGAIN) => Err(Error::Locked { directory: directory.to_path_buf() }),
             Err(error) => Err(Error::io("lock", &path, io::Error::from(error))),
         }
     }

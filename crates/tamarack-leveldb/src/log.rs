@@ -53,6 +53,8 @@ pub struct LogReader {
     assembling: Option<u64>,
     /// Where zeros begin behind which nothing has been found so far.
     zeros: Option<u64>,
+    /// What is wrong with the first block.
+    first: Option<Item>,
 }
 
 /// A header and what it says.
@@ -69,9 +71,16 @@ impl LogReader {
     /// Those of [`SourceFile::open`].
     pub fn open(path: &Path) -> Result<Self> {
         let file = SourceFile::open(path)?;
-        let mut reader =
-            Self { file, block_start: 0, block: Vec::new(), position: 0, assembling: None, zeros: None };
-        reader.load(0)?;
+        let mut reader = Self {
+            file,
+            block_start: 0,
+            block: Vec::new(),
+            position: 0,
+            assembling: None,
+            zeros: None,
+            first: None,
+        };
+        reader.first = reader.enter(0)?;
         Ok(reader)
     }
 
@@ -95,13 +104,16 @@ impl LogReader {
     /// # Errors
     /// [`Io`](crate::Error::Io) alone: damage is an item.
     pub fn next(&mut self, record: &mut Vec<u8>) -> Result<Item> {
+        if let Some(damaged) = self.first.take() {
+            return Ok(damaged);
+        }
         loop {
             let rest = &self.block[self.position..];
             if rest.len() < HEADER {
                 if self.is_last_block() {
                     return Ok(self.end(rest.len()));
                 }
-                if let Some(item) = self.next_block()? {
+                if let Some(item) = self.enter(self.block_start + BLOCK)? {
                     return Ok(item);
                 }
                 continue;
@@ -128,9 +140,8 @@ impl LogReader {
         self.file.read(start, len, &mut self.block)
     }
 
-    /// Goes on with the next block; one that the device does not give is an item.
-    fn next_block(&mut self) -> Result<Option<Item>> {
-        let start = self.block_start + BLOCK;
+    /// Goes on with the block at `start`; one that the device does not give is an item.
+    fn enter(&mut self, start: u64) -> Result<Option<Item>> {
         match self.load(start) {
             Ok(()) => Ok(None),
             Err(crate::Error::Damage(damage)) => {

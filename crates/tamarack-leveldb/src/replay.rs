@@ -22,7 +22,8 @@ struct Torn {
 pub struct Replay<'a> {
     context: &'a mut Context,
     sorter: &'a mut Sorter,
-    torn: Option<Torn>,
+    /// Those behind which there was no record.
+    torn: Vec<Torn>,
     /// The sequence number of the next operation, if none is missing.
     next_sequence: Option<u64>,
 }
@@ -37,13 +38,13 @@ pub fn replay(
     sorter: &mut Sorter,
     progress: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    let mut replay = Replay { context, sorter, torn: None, next_sequence: None };
+    let mut replay = Replay { context, sorter, torn: Vec::new(), next_sequence: None };
     for path in logs.values() {
         let opened = LogReader::open(path);
         let Some(reader) = replay.context.tolerate(opened, 0, || Covers::Operations)? else { continue };
         replay.log(reader, progress)?;
     }
-    if let Some(Torn { file, offset, bytes }) = replay.torn {
+    for Torn { file, offset, bytes } in replay.torn {
         replay.context.remarks.push(Remark::TornLog { file, offset, bytes });
     }
     Ok(())
@@ -59,7 +60,7 @@ impl Replay<'_> {
                 Item::Record(offset) => self.record(&reader, offset, &record)?,
                 Item::Damaged(damage, bytes) => self.context.lose(damage, bytes, Covers::Operations)?,
                 Item::Torn { offset, bytes } => {
-                    self.torn = Some(Torn { file: reader.path().to_path_buf(), offset, bytes });
+                    self.torn.push(Torn { file: reader.path().to_path_buf(), offset, bytes });
                 }
                 Item::End => break,
             }
@@ -72,7 +73,7 @@ impl Replay<'_> {
 
     fn record(&mut self, reader: &LogReader, offset: u64, record: &[u8]) -> Result<()> {
         // A crash tears the last record that was written, and none before it.
-        if let Some(Torn { file, offset, bytes }) = self.torn.take() {
+        for Torn { file, offset, bytes } in self.torn.drain(..) {
             let expected = "a whole record, for a later log has records";
             let damage = Damage::new(&file, offset, expected, "the end of the file");
             self.context.lose(damage, bytes, Covers::Operations)?;

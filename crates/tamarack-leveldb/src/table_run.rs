@@ -160,7 +160,7 @@ impl OpenTable {
             other => other,
         };
         let Some(file) = context.tolerate(file, about.bytes, || about.all_keys())? else {
-            context.bytes_read += about.bytes;
+            context.bytes_read = context.bytes_read.saturating_add(about.bytes);
             return Ok(None);
         };
         let blocks = match table::index(&file, about.bytes) {
@@ -258,7 +258,8 @@ impl OpenTable {
     /// Checks that nothing is missing at the end, where the last entry has the internal key `last`.
     fn finish(&mut self, last: &[u8], context: &mut Context) -> Result<()> {
         // What is not data has been dealt with, too.
-        context.bytes_read += self.about.bytes.saturating_sub(self.bytes_read);
+        let rest = self.about.bytes.saturating_sub(self.bytes_read);
+        context.bytes_read = context.bytes_read.saturating_add(rest);
         let Some((_, largest)) = &self.about.ends else { return Ok(()) };
         if self.is_damaged || self.has_entries && largest == last {
             return Ok(());

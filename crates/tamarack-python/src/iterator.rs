@@ -55,7 +55,11 @@ impl Iterator {
     fn step<'py>(&self, py: Python<'py>, forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         let want_value = self.shape.value;
         let work = |walk: &mut Walk| {
-            let found = if forward { walk.forward()? } else { walk.back()? };
+            let mut found = if forward { walk.forward()? } else { walk.back()? };
+            // In an order of one's own there may be other keys among those that begin with the prefix.
+            while found && !walk.iter.key().starts_with(&self.prefix) {
+                found = if forward { walk.forward()? } else { walk.back()? };
+            }
             if found && want_value {
                 // Read now, while nobody waits for this thread.
                 walk.iter.value()?;

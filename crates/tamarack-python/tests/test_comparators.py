@@ -31,6 +31,21 @@ def test_keys_are_in_the_order_of_the_comparator(path):
             tamarack.DB(path, **other)
 
 
+def by_number(left, right):
+    return int(left) - int(right)
+
+
+def test_keys_without_the_prefix_are_no_keys_of_a_prefixed_database(path):
+    options = dict(comparator=by_number, comparator_name=b"test.ByNumber")
+    with tamarack.DB(path, create_if_missing=True, **options) as db:
+        for key in (b"7", b"0071", b"0075"):
+            db.put(key, key)
+        db.put(b"72", b"72")
+        assert list(db.prefixed_db(b"007").iterator(include_value=False)) == []
+        assert [key for key in db.prefixed_db(b"7").iterator(include_value=False)] == [b""]
+        assert [key for key in db.prefixed_db(b"7").iterator(include_value=False, reverse=True)] == [b""]
+
+
 def test_what_is_no_comparator_is_refused(path):
     for options, kind in [
         (dict(comparator=None, comparator_name=b"name"), ValueError),

@@ -76,11 +76,16 @@ impl Report<'_> {
             lines.push(format!("and {more} losses more, which --json lists"));
         }
         if !losses.is_empty() {
-            let bytes: u64 = losses.iter().map(|loss| loss.bytes).sum();
+            let bytes = self.lost_bytes();
             let places = output::plural(losses.len() as u64, "place");
             lines.push(format!("lost in all: {} at {places}; {HAZARD}", output::bytes(bytes)));
         }
         lines
+    }
+
+    /// As many as files say that they have had.
+    fn lost_bytes(&self) -> u64 {
+        self.entries.losses().iter().fold(0, |sum, loss| sum.saturating_add(loss.bytes))
     }
 
     fn to_json(&self) -> Value {
@@ -94,7 +99,7 @@ impl Report<'_> {
             "older_versions": counts.older_versions, "deleted_keys": counts.deletions,
             "too_long": self.too_long, "reasons": self.reasons, "remarks": remarks,
             "losses": losses.iter().take(KEPT_MAX).map(to_json).collect::<Vec<_>>(),
-            "losses_total": losses.len(), "lost_bytes": losses.iter().map(|loss| loss.bytes).sum::<u64>(),
+            "losses_total": losses.len(), "lost_bytes": self.lost_bytes(),
             "seconds": self.seconds,
         })
     }

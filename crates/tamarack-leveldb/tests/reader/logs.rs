@@ -111,6 +111,10 @@ fn only_the_last_log_may_be_torn() {
     home.write("000003.log", torn);
     home.write("000005.log", b"");
     assert_eq!(home.content(), texts(&[("a", "1")]), "nothing was written after the crash");
+    home.write("000005.log", &torn[..10]);
+    let remarks = home.read().expect("nothing whole was written after it").remarks;
+    assert!(matches!(remarks[..], [Remark::TornLog { .. }, Remark::TornLog { .. }]), "{remarks:?}");
+    home.write("000005.log", b"");
     home.write("000006.log", Log::of(&[batch(3, &[put("c", "3")])]));
     let damage = home.damage();
     assert!(damage.file.ends_with("000003.log") && damage.offset == 24, "{damage}");
@@ -211,9 +215,14 @@ fn a_record_that_is_no_batch_is_damage() {
 
 #[test]
 fn an_open_database_is_refused() {
-    // A lock belongs to a process, so another one has to hold it: `tamarack-cli` tries that. Here, that a database without the
-    // file is read, and told of.
+    // A lock of POSIX belongs to a process, so another one has to hold it: `tamarack-cli` tries that. Here, that one of BSD, as
+    // goleveldb has it, counts, too, and that a database without the file is read, and told of.
     let home = home(&Log::of(&[batch(1, &[put("a", "1")])]));
+    let file = std::fs::File::open(home.path().join("LOCK")).expect("it is there");
+    file.lock().expect("nobody has it");
+    let found = home.read();
+    assert!(matches!(found, Err(Error::Locked { .. })), "{:?}", found.err());
+    file.unlock().expect("it is ours");
     home.remove("LOCK");
     let found = home.read().expect("whole");
     assert!(matches!(found.remarks.as_slice(), [Remark::NoLock(_)]), "{:?}", found.remarks);

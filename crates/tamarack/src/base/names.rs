@@ -22,7 +22,7 @@ pub enum FileName {
     Manifest(u64),
     /// The file that names the manifest in force.
     Current,
-    /// Left over from a write that did not finish.
+    /// Left over from a write of one of the others that did not finish.
     Temporary,
 }
 
@@ -30,8 +30,8 @@ impl FileName {
     /// What `name` means in a cube's directory; `None` if it is no name of ours. Only the exact spelling that
     /// [`Display`](fmt::Display) gives is accepted, so that two names never mean the same file.
     pub fn parse(name: &str) -> Option<Self> {
-        if name.ends_with(TEMPORARY_SUFFIX) {
-            return Some(Self::Temporary);
+        if let Some(whole) = name.strip_suffix(TEMPORARY_SUFFIX) {
+            return Self::parse(whole).filter(|&whole| whole != Self::Temporary).map(|_| Self::Temporary);
         }
         let parsed = if name == CURRENT {
             Self::Current
@@ -86,7 +86,9 @@ mod tests {
             assert_eq!(name.to_string(), text);
             assert_eq!(FileName::parse(text), Some(name));
         }
-        assert_eq!(FileName::parse("CURRENT.tmp"), Some(FileName::Temporary));
+        for text in ["CURRENT.tmp", "000007.vlog.tmp", "000007.table.tmp", "MANIFEST-000001.tmp"] {
+            assert_eq!(FileName::parse(text), Some(FileName::Temporary), "{text}");
+        }
     }
 
     #[test]
@@ -101,6 +103,10 @@ mod tests {
             "2147483648.cold",
             "",
             "LOCK",
+            ".tmp",
+            "notes.tmp",
+            "7.vlog.tmp",
+            "CURRENT.tmp.tmp",
         ] {
             assert_eq!(FileName::parse(text), None, "{text}");
         }

@@ -431,8 +431,8 @@ impl Db {
         self.inner.cube.close()
     }
 
-    /// Removes the database in `path`: every file that is one of ours, and the directory if nothing else is in it.
-    /// A directory without a database is no error.
+    /// Removes the database in `path`: every file that is one of ours, and the directory if nothing else is in it and it can be removed, which
+    /// one that is mounted, or behind a symbolic link, cannot. A directory without a database is no error.
     ///
     /// # Errors
     /// `Locked` if it is open; `InvalidArgument` if it is a LevelDB database; `Io`.
@@ -541,5 +541,20 @@ fn destroy(path: &Path, env: &Env) -> Result<()> {
     }
     env.fs.sync_dir(path).map_err(io("sync"))?;
     drop(lock);
-    if foreign { Ok(()) } else { env.fs.remove_dir(path).map_err(io("remove")) }
+    if foreign {
+        return Ok(());
+    }
+    match env.fs.remove_dir(path) {
+        // There is no database any more. It may be a link or a mount point, or in a directory of somebody else.
+        Err(error) if is_in_the_way(error.kind()) => Ok(()),
+        removed => removed.map_err(io("remove")),
+    }
+}
+
+/// Whether a directory that cannot be removed for this reason is to stay.
+fn is_in_the_way(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{
+        DirectoryNotEmpty, NotADirectory, PermissionDenied, ReadOnlyFilesystem, ResourceBusy,
+    };
+    matches!(kind, NotADirectory | DirectoryNotEmpty | ResourceBusy | PermissionDenied | ReadOnlyFilesystem)
 }

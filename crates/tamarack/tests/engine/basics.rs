@@ -154,6 +154,37 @@ fn opening_says_what_is_wrong() {
     Db::destroy(&path).unwrap();
 }
 
+#[test]
+fn files_of_others_in_the_directory_are_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    Db::open(&path, small()).unwrap().close().unwrap();
+    std::fs::write(path.join("notes.tmp"), b"mine").unwrap();
+    std::fs::create_dir(path.join("cache.tmp")).unwrap();
+    std::fs::write(path.join("CURRENT.tmp"), b"cut off").unwrap();
+    Db::open(&path, small()).unwrap().close().unwrap();
+    assert!(!path.join("CURRENT.tmp").exists());
+    Db::destroy(&path).unwrap();
+    let mut left: Vec<_> =
+        std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["cache.tmp", "notes.tmp"]);
+}
+
+#[test]
+fn a_database_in_a_directory_that_cannot_be_removed_can_be_destroyed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (there, link) = (directory.path().join("there"), directory.path().join("link"));
+    std::fs::create_dir(&there).unwrap();
+    std::os::unix::fs::symlink(&there, &link).unwrap();
+    let db = Db::open(&link, small()).unwrap();
+    db.put(b"k", b"v").unwrap();
+    db.close().unwrap();
+    Db::destroy(&link).unwrap();
+    assert_eq!(std::fs::read_dir(&there).unwrap().count(), 0);
+    Db::destroy(&link).unwrap();
+}
+
 #[derive(Debug)]
 struct Reverse;
 
