@@ -197,6 +197,9 @@ impl<'a> Scanner<'a> {
         let invalid = |expected: &str, found: String| {
             Ok(Err(End::Invalid { at, expected: expected.to_owned(), found }))
         };
+        if at > u64::from(u32::MAX) {
+            return invalid("a record that begins in the first 4 GiB", format!("more behind these, at {at}"));
+        }
         let left = self.limit - at;
         if left < RECORD_HEADER_BYTES as u64 {
             let rest = self.load(left)?.expect("it ends at the limit");
@@ -255,5 +258,45 @@ impl<'a> Scanner<'a> {
         }
         let start = (self.at - self.buffer_at) as usize;
         Ok(Some(&self.buffer[start..start + len as usize]))
+    }
+}
+
+#[cfg(all(test, not(shuttle), not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::base::checksum::FileKind;
+    use crate::base::ids::{CubeId, Sequence};
+    use crate::env::posix::posix_env;
+    use crate::vlog::format::BatchPlace;
+
+    /// Bytes that somebody has made up, with right checksums: no pointer could lead to the second record.
+    #[test]
+    fn no_record_begins_behind_the_first_4_gib() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("segment");
+        let file = posix_env().fs.create_new(&path).expect("it can be made");
+        let seed = Seed::new(CubeId(1), FileKind::Segment, 1, 1);
+        let first = 80;
+        for offset in [first, first + RECORD_HEADER_BYTES as u64 + 1 + u64::from(u32::MAX)] {
+            let header = RecordHeader {
+                kind: RecordKind::Put,
+                place: BatchPlace::ONLY,
+                codec: crate::base::codec::Codec::None,
+                key_len: 1,
+                stored_len: u32::MAX,
+                sequence: Sequence(1),
+                value_checksum: 0,
+            };
+            let head = [&header.encode(seed, offset, b"k")[..], b"k"].concat();
+            file.write_at(&head, offset).expect("it can be written");
+        }
+        let len = 3 << 32;
+        file.set_len(len).expect("a file with a hole");
+        let mut scanner = Scanner::new(&*file, &path, seed, first, len);
+        assert!(
+            scanner.next(Values::Skip).expect("it can be read").is_some_and(|record| record.offset == first)
+        );
+        assert!(scanner.next(Values::Skip).expect("it can be read").is_none());
+        assert!(matches!(scanner.end(), End::Invalid { at, .. } if *at > 1 << 32), "{:?}", scanner.end());
     }
 }

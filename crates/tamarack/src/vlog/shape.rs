@@ -25,6 +25,12 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Bytes of a key, in the mean of those that are known.
+    pub fn key_bytes(&self) -> u64 {
+        let known = self.samples.iter().chain([&self.smallest, &self.largest]);
+        known.map(|key| key.len() as u64).sum::<u64>().div_ceil(self.samples.len() as u64 + 2)
+    }
+
     /// Reads the shape of `segment`, which is segment `id` of `cube`; of records that were `given_back` nothing is left to
     /// be looked at. `None` if it has no key, or no footer that is whole.
     ///

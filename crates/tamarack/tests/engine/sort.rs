@@ -421,6 +421,68 @@ fn a_damaged_segment_is_kept_and_the_others_are_sorted() {
     }
 }
 
+/// Nobody would have pointers lead to the copies any more, so they are not waited for.
+#[test]
+fn a_compaction_that_meets_damage_while_values_are_copied_ends_it() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a compaction meets damage while values are copied");
+    let place = Place::new(Options { background_threads: 2, ..quiet_with(1) });
+    let db = place.open();
+    scattered(&db);
+    compact(&db);
+    let gate = Gate::when(&place.faults, |call, path| {
+        call == Call::Create && path.extension().is_some_and(|extension| extension == "cold")
+    });
+    std::thread::scope(|scope| {
+        let sorting = scope.spawn(|| db.sort_values());
+        gate.wait();
+        let names = file_names(&place.path()).into_iter().filter(|name| name.ends_with(".table"));
+        for table in names.map(|name| place.path().join(name)) {
+            let mut bytes = std::fs::read(&table).unwrap();
+            bytes[10] ^= 1;
+            std::fs::write(&table, bytes).unwrap();
+        }
+        // Level 0 is compacted as soon as there is enough of it.
+        let is_stopped = || db.stats().warnings.iter().any(|warning| warning.contains("a compaction failed"));
+        let mut number = 0;
+        while !is_stopped() {
+            db.put(&key(number), b"again").unwrap();
+            db.flush().unwrap();
+            number += 1;
+        }
+        // Others that have begun end, too.
+        while db.stats().running_jobs > 1 {
+            std::thread::yield_now();
+        }
+        drop(gate);
+        assert_eq!(sorting.join().unwrap().unwrap_err().kind(), ErrorKind::Corruption);
+    });
+    place.faults.unwatch();
+    let stats = db.stats();
+    assert_eq!((stats.sortings, stats.running_jobs), (1, 0));
+    db.put(b"goes", b"on").unwrap();
+    db.close().unwrap();
+}
+
+#[test]
+fn keys_that_do_not_fit_into_memory_are_not_sorted_at_once() {
+    let place =
+        Place::new(Options { memory_max: Some(16 << 20), segment_bytes_max: 256 << 10, ..quiet_with(1) });
+    let db = place.open();
+    let mut model = Content::new();
+    let mut random = Random::new(6);
+    for number in (0..1500).map(|number| number * 1009 % 1500) {
+        let long = [key(number), vec![b'k'; 20_000]].concat();
+        let value = random.bytes(600);
+        db.put(&long, &value).unwrap();
+        model.insert(long, value);
+    }
+    db.flush().unwrap();
+    db.sort_values().unwrap();
+    let stats = db.stats();
+    assert!(stats.sortings > 4, "{} of {} bytes", stats.sortings, stats.sorted_bytes);
+    assert_holds(&db, &model, "sorted with long keys");
+}
+
 #[test]
 fn a_close_ends_it_and_nothing_is_left_over() {
     for (call, suffix) in [(Call::Create, ".cold"), (Call::SyncData, ".cold"), (Call::Create, ".table")] {

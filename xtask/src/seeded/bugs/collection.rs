@@ -358,4 +358,34 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("lib", "cube::check::tests::a_manifest_that_is_wrong_about_what_is_alive_does_not_pass"),
     },
+    Bug {
+        name: "sorting-waits-for-compactions-that-stopped",
+        what: "Values that were copied wait for compactions which damage has stopped.",
+        edits: &[Edit {
+            file: "cube/maintain/sort.rs",
+            find: "if state.closing || state.compaction_stopped.stays() {",
+            put: "if state.closing || !BUG && state.compaction_stopped.stays() {",
+        }],
+        caught_by: ("engine", "a_compaction_that_meets_damage_while_values_are_copied_ends_it"),
+    },
+    Bug {
+        name: "any-success-ends-a-stop",
+        what: "A job that ends well has another one, which has met damage, begun again.",
+        edits: &[Edit {
+            file: "cube/maintain/stopped.rs",
+            find: "Ok(()) if self.holds => {}",
+            put: "Ok(()) if self.holds && !BUG => {}",
+        }],
+        caught_by: ("lib", "those_that_were_under_way_say_nothing_of_a_failure"),
+    },
+    Bug {
+        name: "long-keys-count-as-short-ones",
+        what: "The keys of values that are sorted take more memory than they may.",
+        edits: &[Edit {
+            file: "cube/collect/sort/survey.rs",
+            find: "(NOTED_BYTES + 2 * shape.key_bytes())",
+            put: "(NOTED_BYTES + if BUG { 32 } else { 2 * shape.key_bytes() })",
+        }],
+        caught_by: ("engine", "keys_that_do_not_fit_into_memory_are_not_sorted_at_once"),
+    },
 ];

@@ -449,4 +449,14 @@ pub const BUGS: &[Bug] = &[
         }],
         caught_by: ("engine", "what_deletions_take_of_the_headroom_is_not_open_to_data"),
     },
+    Bug {
+        name: "mark-before-what-fills-a-segment",
+        what: "A mark comes before the batch for which a segment was made.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "if !segment.is_mapped() || is_new && end",
+            put: "if !segment.is_mapped() || !BUG && is_new && end",
+        }],
+        caught_by: ("lib", "a_segment_that_was_made_for_a_batch_holds_it"),
+    },
 ];

@@ -66,8 +66,13 @@ impl Batch {
 
     /// Bytes of memory that it takes while it is sorted.
     pub fn memory_bytes(&self) -> usize {
+        self.noted_bytes() + self.records.len()
+    }
+
+    /// The same without records that are kept whole: keys, and what is noted beside them.
+    pub fn noted_bytes(&self) -> usize {
         let sorted_anew = self.survivors.len() * size_of::<Survivor>() + self.keys.len();
-        2 * sorted_anew + self.survivors.len() * SORT_BYTES + self.records.len()
+        2 * sorted_anew + self.survivors.len() * SORT_BYTES
     }
 
     /// Forgets everything but keeps the memory.

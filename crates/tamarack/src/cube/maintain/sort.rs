@@ -77,6 +77,10 @@ impl Cube {
         if state.surveyed.is_some_and(|last| last.covers(surveyed)) {
             return Start::IsSorted;
         }
+        // Nobody would have pointers lead to the copies.
+        if state.compaction_stopped.stays() {
+            return Start::MustNot;
+        }
         state.sorting = true;
         let end = |state: &mut State| state.sorting = false;
         this.start(&mut state, Priority::Low, end, move |cube| cube.sorting_job(effort));
@@ -133,7 +137,7 @@ impl Cube {
             if surveyed.is_some() {
                 state.surveyed = surveyed;
             }
-            if state.closing {
+            if state.closing || state.compaction_stopped.stays() {
                 given_up = replacing;
                 state.sorting = false;
             } else {

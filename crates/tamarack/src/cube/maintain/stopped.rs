@@ -28,10 +28,12 @@ pub struct Stopped {
 
 impl Stopped {
     /// Notes how a job ended at time `now`. Returns why it failed if it is the first of a row that did. One that a close has
-    /// ended says nothing.
+    /// ended says nothing, nor does success of one that had begun before another failed.
     pub fn note(&mut self, done: Result<()>, now: Duration) -> Option<&Error> {
         match done {
+            Ok(()) if self.holds => {}
             Ok(()) => *self = Self::default(),
+            Err(_) if self.stays() => {}
             Err(error) if error.kind() == ErrorKind::Closed => {}
             Err(error) => return self.fail(error, now),
         }
@@ -45,6 +47,11 @@ impl Stopped {
         (self.failed, self.holds) = (Some(error), true);
         self.failures = self.failures.saturating_add(1);
         self.failed().filter(|_| self.failures == 1)
+    }
+
+    /// Whether no job will run any more.
+    pub fn stays(&self) -> bool {
+        self.holds && self.retry_at.is_none()
     }
 
     /// Why jobs do not run, if they do not.
@@ -115,6 +122,17 @@ mod tests {
         stopped.fail(Error::corruption(std::path::Path::new("here"), 0, "a record", "another"), at(1));
         assert!(stopped.holds(|| at(1 << 40)));
         assert!(!stopped.lift_if(|_| true) && stopped.why().is_some());
+    }
+
+    #[test]
+    fn those_that_were_under_way_say_nothing_of_a_failure() {
+        let mut stopped = Stopped::default();
+        assert!(stopped.note(Err(failed()), at(1)).is_some() && !stopped.stays());
+        assert!(stopped.note(Ok(()), at(1)).is_none() && stopped.why().is_some());
+        let damage = || Error::corruption(std::path::Path::new("here"), 0, "a record", "another");
+        assert!(stopped.note(Err(damage()), at(1)).is_none(), "of the same row");
+        assert!(stopped.note(Ok(()), at(1)).is_none() && stopped.note(Err(failed()), at(1)).is_none());
+        assert!(stopped.stays() && stopped.why().is_some_and(|why| why.kind() == ErrorKind::Corruption));
     }
 
     #[test]

@@ -97,3 +97,25 @@ fn space_is_reserved_ahead_of_data_where_pages_are_large_and_there_is_some() {
     assert_eq!(asks(Claim::Data, false), one_by_one, "asked for once, and needed all the same");
     assert_eq!(asks(Claim::Deletions, true), [(8, false), (16, false), (24, false)]);
 }
+
+/// A sync that ends while a segment is made for a batch leaves a mark behind, for which there is no room before the batch.
+#[test]
+fn a_segment_that_was_made_for_a_batch_holds_it() {
+    let (env, order, mut made) = (SimDisk::new(&SimOptions::default()).env(), order(), 0);
+    env.fs.create_dir_all(Path::new("/db")).expect("a disk in memory");
+    let need = Need { log_bytes: 1 << 20, memtable_bytes: 1, operations: 1, claim: Claim::Data };
+    let cleared = |obstacle| {
+        let Obstacle::Segment(turn) = obstacle else { panic!("there is room: {obstacle:?}") };
+        order.append_mark(LogPosition::default())?;
+        made += 1;
+        assert_eq!(made, 1, "the batch fits");
+        let header = turn.header(CubeId(1), 0, LogPosition::default());
+        let capacity = SEGMENT_HEADER_BYTES + turn.log_bytes;
+        let size = SegmentSize { capacity, reserve: capacity, blocks: turn.blocks };
+        let path = PathBuf::from("/db/segment");
+        let segment = PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
+        Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+    };
+    let grant = order.grant(&need, cleared).expect("there is space");
+    assert_eq!(grant.offset, SEGMENT_HEADER_BYTES);
+}

@@ -23,6 +23,10 @@ use crate::index::version::FileHandle;
 use crate::vlog::cold::{ColdWriter, Original};
 use crate::vlog::format::record_len;
 
+/// A job whose keys take so many times as much memory as there is for them, because they are not what the known ones of its segments had it
+/// believe, is given up.
+const MISJUDGED_TIMES: u64 = 4;
+
 /// A gap of at most so many bytes between two records is read along ...
 const GAP_BYTES_MAX: u64 = 64 << 10;
 /// ... into one read of at most so many, unless a single record is larger.
@@ -85,6 +89,8 @@ pub enum Copied {
     All,
     /// Not at all: writers need the device.
     GaveWay,
+    /// Not at all: the keys do not fit into memory.
+    TooManyKeys,
 }
 
 impl<'a, 'cube> Copier<'a, 'cube> {
@@ -142,6 +148,9 @@ impl<'a, 'cube> Copier<'a, 'cube> {
             read_ahead(self.victims.get(number + 1));
             Cube::add_referenced((number, victim), 0, &mut batch, usize::MAX, kept_bytes_max)
                 .inspect_err(|error| self.quarantine(error, victim.meta.id))?;
+            if batch.noted_bytes() as u64 / MISJUDGED_TIMES > self.cube.memory.sorted_bytes {
+                return Ok(Copied::TooManyKeys);
+            }
         }
         let hidden = self.cube.sift(self.collection, self.victims, self.snapshots, &mut batch)?;
         self.progress.advance(hidden);

@@ -111,8 +111,6 @@ const JOB_SEGMENTS: u64 = 16;
 const JOB_SEGMENTS_FOR_SCANS: u64 = 4;
 /// Writing a byte costs the device as much as reading so many in sequence.
 const WRITE_COST: u64 = 2;
-/// Bytes of memory for the key of a record, and what is noted beside it, about: they are there twice while they are sorted.
-const BOOKKEEPING_BYTES: u64 = 160;
 /// Parts of the slack that the copies of a job may take beyond the goal: fewer than those from which writers are slowed down.
 const SLACK_PARTS_TAKEN: (u64, u64) = (3, 8);
 /// No values are sorted while readers hold more than this part of the slack in files that only they need.
@@ -205,8 +203,8 @@ impl Cube {
         let pieces = self.survey(&version)?;
         self.collector.most_runs.store(u64::from(most_runs(&pieces)), Ordering::Relaxed);
         let bytes_max = self.sorting_bytes_max(&version, effort);
-        let records_max = self.memory.sorted_bytes / BOOKKEEPING_BYTES;
-        let limits = Limits { runs_max: self.options.value_runs_max, bytes_max, records_max };
+        let noted_bytes_max = self.memory.sorted_bytes;
+        let limits = Limits { runs_max: self.options.value_runs_max, bytes_max, noted_bytes_max };
         let bytes: HashMap<SegmentId, u64> = pieces.iter().map(|piece| (piece.id, piece.bytes)).collect();
         let is_worth = |victims: &[SegmentId]| {
             let copied = victims.iter().map(|victim| bytes[victim]).sum::<u64>();
@@ -274,8 +272,10 @@ impl Cube {
         let promise = self.promise("a sorting of values", progress.live_bytes(), Claim::Compaction)?;
         let courtesy = Courtesy::new(self, effort < Effort::Whole);
         let mut copier = Copier::new(self, &collection, snapshots, &victims, &promise, progress, courtesy);
-        if copier.run(&give_way)? == Copied::GaveWay {
-            return Ok((GcReport::default(), Sorted::GaveWay));
+        match copier.run(&give_way)? {
+            Copied::All => {}
+            Copied::GaveWay => return Ok((GcReport::default(), Sorted::GaveWay)),
+            Copied::TooManyKeys => return Ok((GcReport::default(), Sorted::Nothing)),
         }
         let Copier { copies, outputs, .. } = copier;
         // If the edit fails, nobody knows what the manifest says: files that are not in it are removed by the next open.

@@ -23,8 +23,8 @@ pub struct Piece {
     pub id: SegmentId,
     /// Bytes of records in it that are alive.
     pub bytes: u64,
-    /// About how many these are.
-    pub records: u64,
+    /// Bytes of memory that their keys take while they are sorted, and what is noted beside these, about.
+    pub noted_bytes: u64,
     /// The runs in it, at least 1: how many, it may be estimated.
     pub runs: u32,
     /// The rank of its smallest key among the keys that are known of all segments ...
@@ -51,8 +51,8 @@ pub struct Limits {
     pub runs_max: u32,
     /// The victims of one job hold at most so many live bytes ...
     pub bytes_max: u64,
-    /// ... in so many records.
-    pub records_max: u64,
+    /// ... whose keys take so many bytes of memory.
+    pub noted_bytes_max: u64,
 }
 
 /// The most runs that lie over one key.
@@ -101,12 +101,13 @@ fn depths(pieces: &[Piece]) -> Vec<(u32, u32)> {
 
 /// Victims that are worth merging around `rank`; empty if no two fit.
 fn gather(pieces: &[Piece], rank: u32, limits: Limits) -> Vec<SegmentId> {
-    let mut victims = Victims { taken: Vec::new(), ids: BTreeSet::new(), bytes: 0, records: 0, density: 0.0 };
+    let mut victims =
+        Victims { taken: Vec::new(), ids: BTreeSet::new(), bytes: 0, noted_bytes: 0, density: 0.0 };
     let covering = sparsest_first(pieces, rank);
     let excess = covering.iter().map(|piece| piece.runs).sum::<u32>().saturating_sub(limits.runs_max);
     for piece in covering {
         let wanted = victims.runs_less() < excess || piece.runs > 1 || piece.density() <= victims.density;
-        if piece.bytes > limits.bytes_max || piece.records > limits.records_max {
+        if piece.bytes > limits.bytes_max || piece.noted_bytes > limits.noted_bytes_max {
             // No job takes it.
             continue;
         }
@@ -136,7 +137,7 @@ struct Victims<'a> {
     taken: Vec<&'a Piece>,
     ids: BTreeSet<SegmentId>,
     bytes: u64,
-    records: u64,
+    noted_bytes: u64,
     density: f64,
 }
 
@@ -148,10 +149,10 @@ impl<'a> Victims<'a> {
 
     fn take(&mut self, piece: &'a Piece, limits: Limits) -> bool {
         let fits = self.bytes.saturating_add(piece.bytes) <= limits.bytes_max
-            && self.records.saturating_add(piece.records) <= limits.records_max;
+            && self.noted_bytes.saturating_add(piece.noted_bytes) <= limits.noted_bytes_max;
         if fits {
             self.bytes += piece.bytes;
-            self.records += piece.records;
+            self.noted_bytes += piece.noted_bytes;
             self.density += piece.density();
             self.ids.insert(piece.id);
             self.taken.push(piece);

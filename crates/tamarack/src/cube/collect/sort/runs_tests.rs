@@ -10,11 +10,11 @@ use super::*;
 const FULL: usize = 64;
 
 fn piece(id: u32, bytes: u64, runs: u32, first: u32, last: u32) -> Piece {
-    Piece { id: SegmentId(id), bytes, records: bytes, runs, first, last }
+    Piece { id: SegmentId(id), bytes, noted_bytes: bytes, runs, first, last }
 }
 
 fn chosen(pieces: &[Piece], runs_max: u32, bytes_max: u64) -> Vec<u32> {
-    let limits = Limits { runs_max, bytes_max, records_max: u64::MAX };
+    let limits = Limits { runs_max, bytes_max, noted_bytes_max: u64::MAX };
     choose(pieces, limits, |_| true).iter().map(|id| id.0).collect()
 }
 
@@ -37,13 +37,13 @@ fn what_is_within_the_bound_stays() {
 }
 
 #[test]
-fn no_job_has_more_records_than_can_be_remembered() {
-    let large = (0..6).map(|id| Piece { records: 1, ..piece(id, 10, 1, 0, 9) });
+fn no_job_has_more_keys_than_fit_into_memory() {
+    let large = (0..6).map(|id| Piece { noted_bytes: 1, ..piece(id, 10, 1, 0, 9) });
     let pieces: Vec<_> = large.chain((6..12).map(|id| piece(id, 10, 1, 0, 9))).collect();
     let chosen =
-        |records_max| choose(&pieces, Limits { runs_max: 3, bytes_max: 1000, records_max }, |_| true);
+        |noted_bytes_max| choose(&pieces, Limits { runs_max: 3, bytes_max: 1000, noted_bytes_max }, |_| true);
     assert_eq!(chosen(u64::MAX).len(), 12);
-    assert_eq!(chosen(26).len(), 8, "six of one record, and two of ten");
+    assert_eq!(chosen(26).len(), 8, "six of one byte, and two of ten");
     assert_eq!(chosen(5).len(), 5);
 }
 
@@ -85,7 +85,7 @@ fn where_the_worst_is_not_worth_it_the_next_may_be() {
         piece(4, 5, 1, 5, 6),
         piece(5, 5, 1, 5, 6),
     ];
-    let limits = Limits { runs_max: 1, bytes_max: 30, records_max: u64::MAX };
+    let limits = Limits { runs_max: 1, bytes_max: 30, noted_bytes_max: u64::MAX };
     assert_eq!(choose(&pieces, limits, |victims| victims.len() == 2), [SegmentId(4), SegmentId(5)]);
     assert_eq!(choose(&pieces, limits, |_| false), []);
 }
@@ -111,7 +111,7 @@ impl World {
         let piece = |(id, keys): &(SegmentId, Vec<u32>)| Piece {
             id: *id,
             bytes: keys.len() as u64,
-            records: keys.len() as u64,
+            noted_bytes: keys.len() as u64,
             runs: 1 + keys.windows(2).filter(|pair| pair[0] > pair[1]).count() as u32,
             first: *keys.iter().min().expect("no segment is empty"),
             last: *keys.iter().max().expect("no segment is empty"),
@@ -146,7 +146,7 @@ proptest! {
         runs_max in 1..10_u32,
         segments in 4..12_u64,
     ) {
-        let limits = Limits { runs_max, bytes_max: segments * FULL as u64, records_max: u64::MAX };
+        let limits = Limits { runs_max, bytes_max: segments * FULL as u64, noted_bytes_max: u64::MAX };
         let mut world = World::default();
         let mut seen = HashSet::new();
         let mut next = seed | 1;

@@ -10,6 +10,9 @@ use crate::base::sync::{Arc, Mutex};
 use crate::index::version::{SegmentEntry, Version};
 use crate::vlog::shape::Shape;
 
+/// Bytes of memory for what is noted beside the key of a record, about: both are there twice while they are sorted.
+const NOTED_BYTES: u64 = 128;
+
 /// Where values are as large as this on average, walking over them costs little more than reading them in order: they
 /// are left where they are.
 pub const SCATTERED_BYTES_MAX: u64 = 32 << 10;
@@ -59,7 +62,8 @@ impl Cube {
             if let Some(shape) = self.shape(version, content.entry)? {
                 let share = u128::from(content.live) * u128::from(meta.value_records);
                 let records = share.div_ceil(u128::from(meta.value_record_bytes.max(1))) as u64;
-                found.push((meta.id, content.live, records.min(meta.value_records), shape));
+                let noted = records.min(meta.value_records) * (NOTED_BYTES + 2 * shape.key_bytes());
+                found.push((meta.id, content.live, noted, shape));
             }
         }
         let mut keys: Vec<&[u8]> = Vec::new();
@@ -72,10 +76,10 @@ impl Cube {
             let rank = keys.partition_point(|known| self.keys.compare_user(known, key).is_lt());
             u32::try_from(rank).unwrap_or(u32::MAX)
         };
-        let piece = |(id, bytes, records, shape): &(SegmentId, u64, u64, Arc<Shape>)| Piece {
+        let piece = |(id, bytes, noted_bytes, shape): &(SegmentId, u64, u64, Arc<Shape>)| Piece {
             id: *id,
             bytes: *bytes,
-            records: *records,
+            noted_bytes: *noted_bytes,
             runs: shape.runs(&self.keys),
             first: rank(&shape.smallest),
             last: rank(&shape.largest),
