@@ -25,13 +25,20 @@ pub type RemoverSlot = Arc<ArcSwapOption<Weak<Cube>>>;
 pub struct Removal {
     /// Whether somebody is about to begin it, and may yet find that the cube is being closed.
     beginning: AtomicBool,
-    /// Whether it runs or waits for a worker, or a caller does its work.
+    /// Whether it runs or waits for a worker, or a caller will do its work.
     under_way: AtomicBool,
+    /// Whether it is a caller.
+    by_caller: AtomicBool,
 }
 
 impl Cube {
-    /// Whether somebody removes files, or will soon; the end of it wakes whoever waits.
+    /// Whether a job removes files, or will soon; its end wakes whoever waits.
     pub(super) fn is_removing(&self) -> bool {
+        !self.removal.by_caller.load(Ordering::Acquire) && self.is_removing_anywhere()
+    }
+
+    /// The same, also if it is a caller.
+    fn is_removing_anywhere(&self) -> bool {
         let soon = || self.index.files().has_doomed() && !self.maintenance.is_ending();
         self.removal.under_way.load(Ordering::Acquire) || soon()
     }
@@ -72,7 +79,11 @@ impl Cube {
 
     /// Does `work` for a caller who asks for space: what it dooms is gone when this returns.
     pub(super) fn removing_here<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _here = Here { cube: self };
+        let removes = !self.removal.under_way.swap(true, Ordering::SeqCst);
+        if removes {
+            self.removal.by_caller.store(true, Ordering::Release);
+        }
+        let _here = Here { cube: self, removes };
         work()
     }
 
@@ -101,16 +112,18 @@ impl Cube {
 /// A caller who removes what is doomed when this is dropped, or waits for the job that does.
 struct Here<'a> {
     cube: &'a Cube,
+    removes: bool,
 }
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
         self.cube.index.files().release_stock();
-        if !self.cube.removal.under_way.swap(true, Ordering::SeqCst) {
+        if self.removes {
+            self.cube.removal.by_caller.store(false, Ordering::Release);
             return self.cube.removal_job();
         }
         let mut state = self.cube.maintenance.state.lock();
-        while self.cube.is_removing() {
+        while self.cube.is_removing_anywhere() {
             self.cube.maintenance.changed.wait(&mut state);
         }
     }
