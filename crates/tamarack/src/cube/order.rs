@@ -528,12 +528,12 @@ impl State {
     /// Writes a mark that found a turn under way, where that takes no system call; elsewhere the next one will do. So it will where a
     /// segment was made for `need`, which would not fit behind it: else that may need segment after segment.
     fn write_pending_mark(&mut self, need: &Need) -> Result<()> {
-        let Some(segment) = self.segment.as_ref().filter(|_| self.pending_mark.is_some()) else {
-            return Ok(());
-        };
         let is_new = self.tail.offset == SEGMENT_HEADER_BYTES;
         let end = self.tail.offset + MARK_RECORD_BYTES as u64 + need.log_bytes;
-        if !segment.is_mapped() || is_new && end > segment.capacity().min(OFFSETS_END) {
+        let must_wait = |segment: &Arc<Segment>| {
+            !segment.is_mapped() || is_new && end > segment.capacity().min(OFFSETS_END)
+        };
+        if self.pending_mark.is_none() || self.segment.as_ref().is_some_and(must_wait) {
             return Ok(());
         }
         if let Some((segment, mark)) = self.take_mark() {

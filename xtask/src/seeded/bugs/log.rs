@@ -454,8 +454,8 @@ pub const BUGS: &[Bug] = &[
         what: "A mark comes before the batch for which a segment was made.",
         edits: &[Edit {
             file: "cube/order.rs",
-            find: "if !segment.is_mapped() || is_new && end",
-            put: "if !segment.is_mapped() || !BUG && is_new && end",
+            find: "!segment.is_mapped() || is_new && end",
+            put: "!segment.is_mapped() || !BUG && is_new && end",
         }],
         caught_by: ("lib", "a_segment_that_was_made_for_a_batch_holds_it"),
     },
