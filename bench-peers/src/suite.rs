@@ -38,12 +38,12 @@ const TRIALS: [Entry; 27] = [
     ),
     (
         "ycsb-1-thread",
-        "tamarack,rocksdb,blobdb,fjall,bare,records",
+        "tamarack,rocksdb,blobdb,fjall,bare",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1",
     ),
     (
         "ycsb-4-threads",
-        "tamarack,rocksdb,blobdb,fjall,bare,records",
+        "tamarack,rocksdb,blobdb,fjall,bare",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 4",
     ),
     (
@@ -84,7 +84,7 @@ const TRIALS: [Entry; 27] = [
     (
         "little-memory",
         "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,bare,device",
-        "fillrandom readrandom --num 1000000 --ops 600000 --value-size 1024 --memory-max 256 --cold --threads 8",
+        "fillrandom readrandom --num 1000000 --ops 200000 --value-size 1024 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-256-b",
