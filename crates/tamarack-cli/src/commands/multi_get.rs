@@ -28,11 +28,11 @@ impl MultiGet {
         let keys: Vec<Vec<u8>> =
             self.keys.iter().map(|key| self.encodings.key.decode(key, "key")).collect::<Result<_>>()?;
         let db = self.database.open_for_reading()?;
-        let values: Vec<_> =
-            db.multi_get(&keys, &ReadOptions::default()).into_iter().collect::<tamarack::Result<_>>()?;
-        let all_found = values.iter().all(Option::is_some);
+        let values = db.multi_get(&keys, &ReadOptions::default());
+        let all_found = !values.iter().any(|value| matches!(value, Ok(None)));
         Output::answer(|output| {
             for (key, value) in keys.iter().zip(values) {
+                let value = value?;
                 if json {
                     output.json(&answer(&self.encodings, key, value.as_deref(), false))?;
                     continue;

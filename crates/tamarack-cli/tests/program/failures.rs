@@ -83,6 +83,8 @@ fn damage_is_corruption_and_names_its_place() {
     assert_eq!(error["error"], "corruption");
     assert!(error["file"].is_string() && error["offset"].is_u64(), "{error}");
     assert!(run.stdout.is_empty() && !world.path("out").exists());
+    let run = world.run(&["multi-get", "db", "later", "damaged"]).expect_status(4);
+    assert_eq!(run.stdout, b"later\tx\n", "what comes before it is shown");
 }
 
 #[test]
