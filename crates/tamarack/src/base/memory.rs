@@ -14,9 +14,9 @@ const PARTS: u64 = 32;
 /// ... of which these are for memtables, all together,
 const MEMTABLES: u64 = 8;
 /// for blocks of tables,
-const BLOCKS: u64 = 6;
-/// for rows,
-const ROWS: u64 = 3;
+const BLOCKS: u64 = 4;
+/// for rows, and what is noted of keys beside them,
+const ROWS: u64 = 5;
 /// for filters,
 const FILTERS: u64 = 3;
 /// for relocation tables,

@@ -251,20 +251,25 @@ impl Cube {
             let key = entry.operation.key();
             let memtable = &grant.memtable;
             memtable.prefetch(key);
-            // I-15: before the operation is published.
-            self.rows.mark(key, sequence);
-            let prepared = match entry.operation {
-                Operation::Delete { .. } => memtable.prepare(key, sequence, EntryKind::Delete, &[]),
-                Operation::Put { value, .. } if value.len() <= self.options.inline_value_max => {
-                    memtable.prepare(key, sequence, EntryKind::Inline, value)
-                }
-                Operation::Put { .. } => {
-                    let pointer = ValuePointer {
+            let pointer = match entry.operation {
+                Operation::Put { value, .. } if value.len() > self.options.inline_value_max => {
+                    Some(ValuePointer {
                         segment: segment.header().id,
                         offset: u32::try_from(offset).expect("batches are measured before they are granted"),
                         stored_len: entry.stored.len() as u32,
-                    };
+                    })
+                }
+                _ => None,
+            };
+            // I-15, I-16: before the operation is published.
+            self.rows.note_write(key, sequence, pointer);
+            let prepared = match (entry.operation, pointer) {
+                (Operation::Delete { .. }, _) => memtable.prepare(key, sequence, EntryKind::Delete, &[]),
+                (Operation::Put { .. }, Some(pointer)) => {
                     memtable.prepare(key, sequence, EntryKind::Pointer, &pointer.to_bytes())
+                }
+                (Operation::Put { value, .. }, None) => {
+                    memtable.prepare(key, sequence, EntryKind::Inline, value)
                 }
             };
             if segment.is_mapped() {

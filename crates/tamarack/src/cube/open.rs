@@ -183,6 +183,7 @@ impl Cube {
             rows: Rows::new(
                 options.row_cache_bytes as u64,
                 &keys,
+                recovered.last_sequence,
                 Arc::clone(reader.scarcity()),
                 env.spawn.parallelism(),
             ),

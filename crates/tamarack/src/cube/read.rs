@@ -15,6 +15,7 @@ use super::visible::VisibleCursor;
 use crate::base::error::{Error, Result};
 use crate::base::ids::Sequence;
 use crate::base::keys::EntryKind;
+use crate::base::names::FileName;
 use crate::base::pointer::ValuePointer;
 use crate::base::segment::Relocate;
 use crate::base::swap::Guard;
@@ -102,6 +103,12 @@ impl Cube {
             }
             Err(missing) => missing,
         };
+        if settings.verify && self.read_in_place(missing, key, destination) {
+            if settings.keeps_rows() {
+                destination.keep(&self.rows, missing, key, moment);
+            }
+            return Ok(true);
+        }
         let (state, sequence) = self.moment(settings);
         match self.find(&state, key, sequence, settings.fill_cache)? {
             Found::Absent => return Ok(false),
@@ -109,12 +116,25 @@ impl Cube {
             Found::Pointer(pointer) => {
                 let pointer = self.present_place(&state.version, pointer)?;
                 destination.read(&self.reader, pointer, key, settings.verify)?;
+                if settings.fill_cache {
+                    self.rows.note_place(missing, sequence, pointer);
+                }
             }
         }
         if settings.keeps_rows() {
             destination.keep(&self.rows, missing, key, sequence);
         }
         Ok(true)
+    }
+
+    /// Gives `destination` the value that lies in the place which is known of `key`, if that is there yet, and is of `key`. What was not checked may have
+    /// been given back meanwhile (I-13): the place is that of a version which an operation behind the moment may have hidden.
+    fn read_in_place(&self, missing: Missing, key: &[u8], destination: &mut impl Destination) -> bool {
+        let Some(pointer) = missing.place() else { return false };
+        let state = self.current.peek();
+        state.holds(FileName::Segment(pointer.segment))
+            && self.check_not_given_back(&state.version, pointer).is_ok()
+            && destination.read(&self.reader, pointer, key, true).is_ok()
     }
 
     /// Whether `key` has a value; reads nothing of the log.

@@ -28,29 +28,30 @@
 //! Keys that are equal may differ in their bytes in some orders; a write of one spelling would leave its mark in another's bucket. Such cubes
 //! have no rows.
 
+mod buckets;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod row;
 mod table;
 
+use self::buckets::{BUCKET_BYTES, Buckets};
 use self::row::Row;
 use self::table::RowTable;
 use super::pinned::PinnedValue;
 use super::stats::CacheStats;
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
-use crate::base::large_pages::prefer_large_pages;
-use crate::base::prefetch::prefetch;
+use crate::base::pointer::ValuePointer;
 use crate::base::scarcity::Scarcity;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue};
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
-/// For each row that it holds there are so many buckets of marks, and one key that was asked for is remembered.
-const BUCKETS_PER_ROW: u64 = 4;
-/// There are no more than so many: half a gigabyte of them, for a cache of sixteen. Under shuttle and loom an atomic is costly to make.
-const BUCKETS_MAX: u64 = if cfg!(any(shuttle, loom)) { 16 } else { 1 << 26 };
+/// Of the memory this part is for buckets: there are eight for each typical row, so that as many keys as data that are thirty times as large may have have places.
+const PART_OF_BUCKETS: u64 = 3;
+/// For each typical row one key that was asked for is remembered, but no more than so many. Under shuttle and loom an atomic is costly to make.
+const ASKED_MAX: u64 = if cfg!(any(shuttle, loom)) { 4 } else { 1 << 24 };
 /// A larger row is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
 const ROW_BYTES_MAX: u64 = 64 << 10;
 /// Nor is one that takes more than this part of the cache.
@@ -62,9 +63,9 @@ const PREFETCHED_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Rows {
     rows: RowTable,
-    /// For each bucket the last write to one of its keys.
-    marks: Box<[AtomicU64]>,
-    /// For each of fewer buckets a part of the hash of the last key that was asked for, and not there.
+    /// Writes, and where values lie.
+    buckets: Buckets,
+    /// For each of some buckets a part of the hash of the last key that was asked for, and not there.
     asked: Box<[AtomicU32]>,
     row_bytes_max: usize,
     scarcity: Arc<Scarcity>,
@@ -78,21 +79,31 @@ pub struct Missing {
     hash: u64,
     /// It has one for other moments.
     has_row: bool,
+    place: Option<ValuePointer>,
+}
+
+impl Missing {
+    /// Where at the moment that was asked for the log had its value, if that is known. May be the place of another key, and its segment may be gone.
+    pub fn place(self) -> Option<ValuePointer> {
+        self.place
+    }
 }
 
 impl Rows {
     /// Rows of keys in `order` that take about `bytes` of memory, all told, and are read by so many threads; none with 0. `scarcity` tells what
-    /// there is beside them.
-    pub fn new(bytes: u64, order: &KeyOrder, scarcity: Arc<Scarcity>, threads: usize) -> Self {
+    /// there is beside them. All that is written will have a number behind `begun`.
+    pub fn new(
+        bytes: u64,
+        order: &KeyOrder,
+        begun: Sequence,
+        scarcity: Arc<Scarcity>,
+        threads: usize,
+    ) -> Self {
         let bytes = if order.comparator().equal_means_identical() { bytes } else { 0 };
-        let rows = bytes.div_ceil(TYPICAL_ROW_BYTES);
-        let buckets = rows.saturating_mul(BUCKETS_PER_ROW).min(BUCKETS_MAX);
-        let buckets = if buckets > 0 { buckets.next_power_of_two() } else { 0 };
-        let asked = buckets.div_ceil(BUCKETS_PER_ROW);
-        let bookkeeping = buckets * size_of::<AtomicU64>() as u64 + asked * size_of::<AtomicU32>() as u64;
-        let fits = |count: u64| usize::try_from(count).expect("a part of what fits into memory");
-        let marks = zeros::<AtomicU64>(fits(buckets));
-        prefer_large_pages(marks.as_ptr(), size_of_val(&*marks));
+        let asked = bytes.div_ceil(TYPICAL_ROW_BYTES).min(ASKED_MAX);
+        let asked = if asked > 0 { asked.next_power_of_two() } else { 0 };
+        let buckets = Buckets::new((bytes / PART_OF_BUCKETS).max(asked.min(1) * BUCKET_BYTES), begun);
+        let bookkeeping = buckets.bytes() + asked * size_of::<AtomicU32>() as u64;
         let row_bytes_max = ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX);
         Self {
             rows: RowTable::new(
@@ -100,8 +111,8 @@ impl Rows {
                 Row::memory_bytes_of(row_bytes_max),
                 threads,
             ),
-            marks,
-            asked: zeros(fits(asked)),
+            buckets,
+            asked: zeros(asked as usize),
             row_bytes_max: row_bytes_max as usize,
             scarcity,
             hits: AtomicU64::new(0),
@@ -109,46 +120,48 @@ impl Rows {
         }
     }
 
-    /// Notes that `key` is written by operation `sequence`, which is not published yet.
+    /// Notes that `key` is written by operation `sequence`, which is not published yet, and that its value is in the log at `place`, if it is.
     #[inline]
-    pub fn mark(&self, key: &[u8], sequence: Sequence) {
-        if self.are_off() {
-            return;
+    pub fn note_write(&self, key: &[u8], sequence: Sequence, place: Option<ValuePointer>) {
+        if !self.are_off() {
+            self.buckets.note_write(hash_user_key(key), sequence, place);
         }
-        // Whoever sees the operation has acquired what its writer did before it was published, this included.
-        self.marks[self.bucket(hash_user_key(key))].fetch_max(sequence.0, Ordering::Relaxed);
     }
 
     /// Has the processor fetch what writing `keys` will mark.
     #[inline]
     pub fn prefetch_marks<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
-        if self.are_off() {
-            return;
+        if !self.are_off() {
+            keys.take(PREFETCHED_MAX).for_each(|key| self.buckets.prefetch(hash_user_key(key)));
         }
-        keys.take(PREFETCHED_MAX)
-            .for_each(|key| prefetch(&raw const self.marks[self.bucket(hash_user_key(key))]));
     }
 
     /// The value of `key` at `moment`, if there is a row that says so. `moment` was taken before.
     pub fn get(&self, key: &[u8], moment: Sequence) -> Result<SharedValue, Missing> {
         if self.are_off() {
-            return Err(Missing { hash: 0, has_row: false });
+            return Err(Missing { hash: 0, has_row: false, place: None });
         }
         let hash = hash_user_key(key);
         // On its way while the row is looked for.
-        prefetch(&raw const self.marks[self.bucket(hash)]);
-        let Some(row) = self.rows.get(hash, key) else { return Err(self.missed(hash, false)) };
-        let as_of = row.as_of();
-        if as_of <= moment && self.last_write(hash) <= as_of {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(SharedValue::new(row.into_bytes(), HEAD_BYTES + key.len()));
+        self.buckets.prefetch(hash);
+        let row = self.rows.get(hash, key);
+        let has_row = row.is_some();
+        if let Some(row) = row {
+            let as_of = row.as_of();
+            if as_of <= moment && self.buckets.last_write(hash) <= as_of {
+                self.hits.fetch_add(1, Ordering::Relaxed);
+                return Ok(SharedValue::new(row.into_bytes(), HEAD_BYTES + key.len()));
+            }
         }
-        Err(self.missed(hash, true))
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        Err(Missing { hash, has_row, place: self.buckets.place(hash, moment) })
     }
 
-    fn missed(&self, hash: u64, has_row: bool) -> Missing {
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        Missing { hash, has_row }
+    /// Notes that the newest version of the key that was found missing had its value in the log at `place` at the moment `as_of`.
+    pub fn note_place(&self, missing: Missing, as_of: Sequence, place: ValuePointer) {
+        if !self.are_off() {
+            self.buckets.note_place(missing.hash, as_of, place);
+        }
     }
 
     /// Has a row say that the newest version of `key`, which was found missing, had `value` at the moment `as_of`, if that is
@@ -170,11 +183,11 @@ impl Rows {
     }
 
     fn is_worth_it(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) -> bool {
-        let Missing { hash, has_row } = missing;
+        let Missing { hash, has_row, .. } = missing;
         !self.are_off()
             && key.len() + value.len() <= self.row_bytes_max
             && (has_row || self.has_room_for_all() || self.was_asked_for(hash))
-            && self.last_write(hash) <= as_of
+            && self.buckets.last_write(hash) <= as_of
     }
 
     fn has_room_for_all(&self) -> bool {
@@ -191,7 +204,7 @@ impl Rows {
     }
 
     fn are_off(&self) -> bool {
-        self.marks.is_empty()
+        self.buckets.are_none()
     }
 
     /// Whether a key of this hash was asked for a while ago; it was now.
@@ -202,14 +215,6 @@ impl Rows {
             last.store(this, Ordering::Relaxed);
         }
         was_it
-    }
-
-    fn last_write(&self, hash: u64) -> Sequence {
-        Sequence(self.marks[self.bucket(hash)].load(Ordering::Relaxed))
-    }
-
-    fn bucket(&self, hash: u64) -> usize {
-        hash as usize & (self.marks.len() - 1)
     }
 }
 
@@ -223,7 +228,7 @@ mod tests {
     use crate::base::comparator::{Bytewise, Descending};
 
     fn of(bytes: u64) -> Rows {
-        Rows::new(bytes, &KeyOrder::new(Arc::new(Bytewise)), Arc::default(), 2)
+        Rows::new(bytes, &KeyOrder::new(Arc::new(Bytewise)), Sequence(0), Arc::default(), 2)
     }
 
     /// Reads `key` at `moment`, and gives `value` to be kept if there is none.
@@ -276,7 +281,7 @@ mod tests {
         assert_eq!(read(&rows, b"key", 7, b"old"), None);
         assert_eq!(rows.get(b"key", Sequence(6)).ok().as_deref(), None, "it may be newer");
         assert_eq!(rows.get(b"key", Sequence(9)).ok().as_deref(), Some(&b"old"[..]));
-        rows.mark(b"key", Sequence(10));
+        rows.note_write(b"key", Sequence(10), None);
         assert_eq!(rows.get(b"key", Sequence(10)).ok().as_deref(), None, "it is outdated");
         assert_eq!(read(&rows, b"key", 9, b"old"), None, "a write is under way");
         assert_eq!(read(&rows, b"key", 10, b"new"), None);
@@ -301,10 +306,11 @@ mod tests {
     fn without_memory_or_where_keys_have_other_spellings_there_are_none() {
         let all_there_is = of(u64::MAX);
         assert!((0..3).any(|_| read(&all_there_is, b"key", 1, b"value").is_some()));
-        let descending = Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)), Arc::default(), 2);
+        let descending =
+            Rows::new(1 << 20, &KeyOrder::new(Arc::new(Descending)), Sequence(0), Arc::default(), 2);
         for rows in [of(0), descending] {
             for _ in 0..4 {
-                rows.mark(b"key", Sequence(1));
+                rows.note_write(b"key", Sequence(1), None);
                 assert_eq!(read(&rows, b"key", 1, b"value"), None);
             }
             assert_eq!(rows.stats(), CacheStats::default());
@@ -323,7 +329,7 @@ mod tests {
             for (key, action, back) in steps {
                 if action == 0 {
                     now += 1;
-                    rows.mark(&[key], Sequence(now));
+                    rows.note_write(&[key], Sequence(now), None);
                     versions.insert((key, std::cmp::Reverse(now)), now.to_le_bytes().to_vec());
                     continue;
                 }

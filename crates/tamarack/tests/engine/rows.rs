@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tamarack::{Db, ErrorKind, Options, ReadOptions, Stats, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, GcGoal, Options, ReadOptions, Stats, WriteBatch, WriteOptions};
 
 use crate::common::{fast_directory, tiny, tiny_without_gc};
 
@@ -81,6 +81,58 @@ fn a_row_never_hides_a_write_nor_shows_one_to_an_older_snapshot() {
     let db = Db::open(directory.path(), options()).unwrap();
     warm(&db, b"key");
     assert_eq!((db.get(b"key").unwrap(), hits(&db)), (Some(vec![3; 100]), 1));
+}
+
+/// Values that are too large for rows. Nothing of the index stays in memory, so each look into it is counted.
+#[test]
+fn where_a_value_lies_is_known_until_it_is_written_again() {
+    let directory = fast_directory();
+    let options = Options { block_cache_bytes: 0, row_cache_bytes: 64 << 10, ..tiny_without_gc() };
+    let value = |round: u8| vec![round; 3000];
+    let looks = |db: &Db, key: &[u8], expected: Option<Vec<u8>>| {
+        let blocks = |db: &Db| db.stats().data_block_reads;
+        let before = blocks(db);
+        assert!(db.get(key).unwrap() == expected, "another value of {key:?}");
+        blocks(db) - before
+    };
+    let db = Db::open(directory.path(), options.clone()).unwrap();
+    for key in 0..40_u8 {
+        db.put(&[key], &value(key)).unwrap();
+    }
+    db.flush().unwrap();
+    assert_eq!(looks(&db, &[7], Some(value(7))), 0, "the write told");
+    let before = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
+    db.put(&[7], &value(77)).unwrap();
+    db.delete(&[8]).unwrap();
+    db.put(&[9], b"inline").unwrap();
+    db.flush().unwrap();
+    assert_eq!(looks(&db, &[7], Some(value(77))), 0);
+    assert!(looks(&db, &[8], None) > 0);
+    assert!(looks(&db, &[9], Some(b"inline".to_vec())) > 0);
+    for (key, then) in [(7, 7), (8, 8), (9, 9)] {
+        assert_eq!(db.get_with(&[key], &before).unwrap(), Some(value(then)));
+    }
+    drop(before);
+    db.put(&[8], &value(8)).unwrap();
+    // The values move, and their segments go.
+    for key in (0..40_u8).filter(|key| key % 4 > 0) {
+        db.put(&[key], &value(key + 100)).unwrap();
+    }
+    db.flush().unwrap();
+    db.gc(GcGoal::Until(1.0)).unwrap();
+    db.compact_range(None, None).unwrap();
+    for key in 0..40_u8 {
+        let expected = Some(value(if key % 4 > 0 { key + 100 } else { key }));
+        looks(&db, &[key], expected.clone());
+        assert_eq!(looks(&db, &[key], expected), 0, "the look told");
+    }
+    db.close().unwrap();
+    let db = Db::open(directory.path(), options).unwrap();
+    assert!(looks(&db, &[4], Some(value(4))) > 0);
+    assert_eq!(looks(&db, &[4], Some(value(4))), 0);
+    let unkept = ReadOptions { fill_cache: false, ..ReadOptions::default() };
+    assert_eq!(db.get_with(&[12], &unkept).unwrap(), Some(value(12)));
+    assert!(looks(&db, &[12], Some(value(12))) > 0, "reads that leave no trace leave no place");
 }
 
 /// Tells readers to end, however the writer does.

@@ -105,8 +105,8 @@ pub const BUGS: &[Bug] = &[
         what: "A row is served although its key was written since.",
         edits: &[Edit {
             file: "cube/rows.rs",
-            find: "self.last_write(hash) <= as_of {",
-            put: "(BUG || self.last_write(hash) <= as_of) {",
+            find: "self.buckets.last_write(hash) <= as_of {",
+            put: "(BUG || self.buckets.last_write(hash) <= as_of) {",
         }],
         caught_by: ("loom", "loom_no_row_is_served_behind_a_write_of_its_key"),
     },
@@ -119,6 +119,46 @@ pub const BUGS: &[Bug] = &[
             put: "if (BUG || as_of <= moment)",
         }],
         caught_by: ("lib", "cube::rows::tests::rows_say_what_a_model_says"),
+    },
+    Bug {
+        name: "place-of-an-older-version",
+        what: "A value that is written into the index, and a deletion, leave the place in the log where their key had its value before.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "            if let Some(way) = way {\n",
+            put: "            if let Some(way) = way.filter(|_| !BUG) {\n",
+        }],
+        caught_by: ("engine", "where_a_value_lies_is_known_until_it_is_written_again"),
+    },
+    Bug {
+        name: "place-of-a-later-moment",
+        what: "Where a value lies is told to readers of moments before it was written.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "self.mark() > moment {",
+            put: "(!BUG && self.mark() > moment) {",
+        }],
+        caught_by: ("lib", "places_are_those_of_the_newest_versions"),
+    },
+    Bug {
+        name: "place-of-the-earlier-of-two-writes",
+        what: "Of two writes of one key side by side the place is that of the one which is noted last.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "place.filter(|_| before <= sequence.0)",
+            put: "place.filter(|_| BUG || before <= sequence.0)",
+        }],
+        caught_by: ("lib", "places_are_those_of_the_newest_versions"),
+    },
+    Bug {
+        name: "place-left-in-a-locked-bucket",
+        what: "A write that finds the places of its bucket being changed does not have them forgotten.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "if is_locked { present | FORGET }",
+            put: "if is_locked { present | if BUG { 0 } else { FORGET } }",
+        }],
+        caught_by: ("loom", "loom_no_place_is_left_that_a_write_has_taken_away"),
     },
     Bug {
         name: "row-of-another-key",
@@ -156,8 +196,8 @@ pub const BUGS: &[Bug] = &[
         edits: &[
             Edit {
                 file: "cube/commit.rs",
-                find: "            self.rows.mark(key, sequence);",
-                put: "            if !BUG {\n                self.rows.mark(key, sequence);\n            }",
+                find: "            self.rows.note_write(key, sequence, pointer);",
+                put: "            if !BUG {\n                self.rows.note_write(key, sequence, pointer);\n            }",
             },
             Edit {
                 file: "cube/commit.rs",
@@ -167,7 +207,7 @@ pub const BUGS: &[Bug] = &[
             Edit {
                 file: "cube/commit.rs",
                 find: "        published?;",
-                put: "        published?;\n        if BUG && let Some(late) = late {\n            std::thread::sleep(std::time::Duration::from_micros(50));\n            late.for_each(|entry| self.rows.mark(entry.operation.key(), last));\n        }",
+                put: "        published?;\n        if BUG && let Some(late) = late {\n            std::thread::sleep(std::time::Duration::from_micros(50));\n            late.for_each(|entry| self.rows.note_write(entry.operation.key(), last, None));\n        }",
             },
         ],
         caught_by: ("engine", "readers_beside_writers_see_whole_batches_and_never_go_back"),

@@ -13,14 +13,15 @@ const KEY: &[u8] = b"key";
 #[test]
 fn loom_no_row_is_served_behind_a_write_of_its_key() {
     let seen = explore("a row, a write of its key, and a reader", 3, || {
-        let rows = Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise)), Arc::default(), 2));
+        let rows =
+            Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise)), Sequence(0), Arc::default(), 2));
         let missing = rows.get(KEY, Sequence(0)).expect_err("it is not there yet");
         rows.keep(missing, KEY, b"old", Sequence(0));
         let publisher = Publisher::new(Sequence(0));
         let writer = {
             let (rows, publisher) = (Arc::clone(&rows), Arc::clone(&publisher));
             thread::spawn(move || {
-                rows.mark(KEY, Sequence(1));
+                rows.note_write(KEY, Sequence(1), None);
                 publisher.publish(Ticket(1), Sequence(1)).expect("no failure");
             })
         };
