@@ -48,7 +48,8 @@ use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
-/// Of the memory this part is for buckets: there are eight for each typical row, so that as many keys as data that are thirty times as large may have have places.
+/// Of the memory this part is for buckets, each of which has places for three keys: of values as large as typical rows as many as there are bytes for sixteen
+/// times over.
 const PART_OF_BUCKETS: u64 = 3;
 /// For each typical row one key that was asked for is remembered, but no more than so many. Under shuttle and loom an atomic is costly to make.
 const ASKED_MAX: u64 = if cfg!(any(shuttle, loom)) { 4 } else { 1 << 24 };

@@ -5,7 +5,8 @@ use crate::base::error::Result;
 use crate::cube::pinned::PinnedValue;
 
 impl Db {
-    /// The value of `key`, or `None`. At most one read of the log; reads of index blocks that are not cached.
+    /// The value of `key`, or `None`. One read of the log, if the value is there and not in the row cache; another one if
+    /// the first finds that what was known of its place is out of date, or is damage. Reads of index blocks that are not cached.
     ///
     /// # Errors
     /// `Io`; `Corruption`, with file and offset, when what was read is not what was written.

@@ -145,10 +145,27 @@ pub const BUGS: &[Bug] = &[
         what: "Of two writes of one key side by side the place is that of the one which is noted last.",
         edits: &[Edit {
             file: "cube/rows/buckets.rs",
-            find: "place.filter(|_| before <= sequence.0)",
-            put: "place.filter(|_| BUG || before <= sequence.0)",
+            find: "place.filter(|_| bucket.mark() <= sequence)",
+            put: "place.filter(|_| BUG || bucket.mark() <= sequence)",
         }],
         caught_by: ("lib", "places_are_those_of_the_newest_versions"),
+    },
+    Bug {
+        name: "place-noted-before-the-mark",
+        what: "A write that finds the places of its bucket being changed leaves its mark after it has had them forgotten.",
+        edits: &[
+            Edit {
+                file: "cube/rows/buckets.rs",
+                find: "        bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);\n",
+                put: "        if !BUG {\n            bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);\n        }\n",
+            },
+            Edit {
+                file: "cube/rows/buckets.rs",
+                find: "        if let Some(locked) = bucket.lock_or_have_forgotten() {\n",
+                put: "        let locked = bucket.lock_or_have_forgotten();\n        if BUG {\n            bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);\n        }\n        if let Some(locked) = locked {\n",
+            },
+        ],
+        caught_by: ("loom", "loom_what_was_looked_up_before_a_write_is_no_place_after_it"),
     },
     Bug {
         name: "place-left-in-a-locked-bucket",

@@ -7,7 +7,7 @@
 //! itself there before it is published: it replaces the place of its key, or takes it away. So for a reader whose moment is at or behind the
 //! mark the place is that of the newest version it may see: no write up to its moment is missing, for these were published when it took the
 //! moment, and none behind it is there (I-16). What a reader has found in the index itself becomes a place unless the mark is behind the
-//! reader's moment by then.
+//! reader's moment by then: a write that has not left its mark yet will replace the place, or take it away.
 //!
 //! Of the key there is but a part of its hash, so a place may be that of another key: the record there tells. And a place does not keep what it leads
 //! to: whoever follows one holds its segment, or else looks the key up.
@@ -15,9 +15,10 @@
 //! # Writes side by side
 //!
 //! A bucket is one line of memory: the mark, a word of state, and the places. Whoever changes places locks the line by its state. A writer that
-//! finds it locked waits for nobody: it notes in the state that the places are to be forgotten, which the other does before it unlocks. Of two
-//! writes of one key the later may come first: a write that finds the mark behind itself leaves no place. Readers write nothing. They compare the
-//! state before and after they looked, and go without a place if it changed.
+//! finds it locked waits for nobody: it notes in the state that the places are to be forgotten, which the other does before it unlocks. Each writer
+//! leaves its mark before either, so whoever locks the line afterwards knows of the write. Of two writes of one key the later may come first: a
+//! write that finds the mark behind itself leaves no place. Whoever looks for a place locks nothing: it compares the state before and after, and
+//! goes without if that changed.
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -107,14 +108,14 @@ impl Buckets {
     #[inline]
     pub fn note_write(&self, hash: u64, sequence: Sequence, place: Option<ValuePointer>) {
         let bucket = self.bucket(hash);
-        // Whoever sees the operation has acquired what its writer did before it was published, all of this included.
-        let Some(locked) = bucket.lock_or_have_forgotten() else {
-            bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);
-            return;
-        };
-        let before = bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);
-        bucket.set_place(place.filter(|_| before <= sequence.0));
-        bucket.unlock(locked);
+        // Whoever sees the operation has acquired what its writer did before it was published, all of this included. The mark comes first: whoever
+        // locks the bucket after this write has locked it, or has had it forgotten, finds it.
+        bucket.words[MARK].fetch_max(sequence.0, Ordering::Relaxed);
+        if let Some(locked) = bucket.lock_or_have_forgotten() {
+            // A later write, which may be one of the key, may have been here before.
+            bucket.set_place(place.filter(|_| bucket.mark() <= sequence));
+            bucket.unlock(locked);
+        }
     }
 
     /// Notes that as of the moment `as_of` the newest version of the key of this hash has its value in the log at `place`.
@@ -213,7 +214,7 @@ impl Bucket<'_> {
         loop {
             let is_locked = present & LOCKED != 0;
             let wanted = if is_locked { present | FORGET } else { present | LOCKED };
-            match state.compare_exchange(present, wanted, Ordering::Acquire, Ordering::Relaxed) {
+            match state.compare_exchange(present, wanted, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) if is_locked => return None,
                 Ok(_) => return Some(begin_changes(wanted)),
                 Err(now) => present = now,

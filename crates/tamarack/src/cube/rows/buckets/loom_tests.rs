@@ -55,3 +55,42 @@ fn loom_no_place_is_left_that_a_write_has_taken_away() {
     });
     assert_eq!(seen, [false, true]);
 }
+
+/// I-16: a reader has looked the key up before a write of it, which finds the bucket locked, and notes the place after that.
+#[test]
+fn loom_what_was_looked_up_before_a_write_is_no_place_after_it() {
+    let seen = explore("two places and a write", 3, || {
+        let buckets = Arc::new(Buckets::new(BUCKET_BYTES, Sequence(0)));
+        let writer = {
+            let buckets = Arc::clone(&buckets);
+            thread::spawn(move || buckets.note_write(KEY, Sequence(1), None))
+        };
+        buckets.note_place(OTHER, Sequence(0), place(2));
+        buckets.note_place(KEY, Sequence(0), place(1));
+        writer.join().expect("no panic");
+        assert_eq!(buckets.place(KEY, Sequence(1)), None, "I-16");
+        buckets.place(OTHER, Sequence(1)).is_some()
+    });
+    assert_eq!(seen, [false, true]);
+}
+
+/// I-16: of two writes of one key, whichever is noted first, the later has its place there, or there is none.
+#[test]
+fn loom_the_place_of_the_earlier_of_two_writes_is_not_left() {
+    let seen = explore("two writes of a key and a place", 2, || {
+        let buckets = Arc::new(Buckets::new(BUCKET_BYTES, Sequence(0)));
+        let writers = [1, 2].map(|sequence| {
+            let buckets = Arc::clone(&buckets);
+            let note = move || {
+                buckets.note_write(KEY, Sequence(sequence), Some(place(sequence as u32)));
+            };
+            thread::spawn(note)
+        });
+        buckets.note_place(OTHER, Sequence(0), place(3));
+        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        let found = buckets.place(KEY, Sequence(2));
+        assert!(found.is_none_or(|found| found == place(2)), "I-16: {found:?}");
+        found.is_some()
+    });
+    assert_eq!(seen, [false, true]);
+}
