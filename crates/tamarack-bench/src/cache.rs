@@ -9,21 +9,26 @@ use rustix::fs::{Advice, fadvise};
 use crate::mappings;
 
 /// Takes the files under `path` out of the page cache, once they are durable: what is dirty would stay. What another process
-/// has mapped stays.
+/// has mapped stays. A store may remove files meanwhile.
 pub fn evict(path: &Path) -> io::Result<()> {
-    let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(path) {
-        let entry = entry?;
-        if entry.file_type().is_file() {
-            files.push(entry.into_path());
-        }
-    }
-    for file in &files {
-        File::open(file)?.sync_data()?;
-    }
+    each_file(path, File::sync_data)?;
     mappings::evict(path)?;
-    for file in &files {
-        fadvise(File::open(file)?, 0, None, Advice::DontNeed)?;
+    each_file(path, |file| Ok(fadvise(file, 0, None, Advice::DontNeed)?))
+}
+
+fn each_file(path: &Path, act: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
+    let is_there = |error: &io::Error| error.kind() != io::ErrorKind::NotFound;
+    for entry in walkdir::WalkDir::new(path) {
+        let entry = match entry.map_err(io::Error::from) {
+            Ok(entry) if entry.file_type().is_file() => entry,
+            Err(error) if is_there(&error) => return Err(error),
+            Ok(_) | Err(_) => continue,
+        };
+        match File::open(entry.path()) {
+            Ok(file) => act(&file)?,
+            Err(error) if is_there(&error) => return Err(error),
+            Err(_) => {}
+        }
     }
     Ok(())
 }

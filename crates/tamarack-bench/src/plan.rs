@@ -30,14 +30,20 @@ impl Distribution {
     }
 }
 
+/// Bytes of the longest value that a store may be asked to take.
+const VALUE_MAX: u64 = u32::MAX as u64;
+
+/// Of each key a byte is kept while a run lasts.
+const KEYS_MAX: u64 = 1 << 36;
+
 /// What all workloads of a run have in common.
 #[derive(Debug, Clone, Args)]
 pub struct Plan {
     /// Number of keys
-    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
     pub num: u64,
 
-    /// Operations of workloads that are not fills [default: NUM]
+    /// Operations of workloads that are not fills [default: NUM; of readseq and readreverse all entries]
     #[arg(long, value_name = "N")]
     pub ops: Option<u64>,
 
@@ -46,7 +52,8 @@ pub struct Plan {
     pub seconds: Option<u64>,
 
     /// Operations a second, of all threads together: each is due at its time, and its latency counts from then, also if it has to wait for
-    /// others; that of several at once from when the last of them is due [default: each thread begins one when the one before has ended]
+    /// others; that of several at once from when the last of them is due. With --seconds those are done that are due until then, however long
+    /// they take [default: each thread begins one when the one before has ended]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub rate: Option<u64>,
 
@@ -58,7 +65,7 @@ pub struct Plan {
     #[arg(long, conflicts_with = "cold")]
     pub warm: bool,
 
-    /// After each workload that writes, leave the database alone for so many seconds before stock is taken: some work is only
+    /// After each workload that does nothing but write, leave the database alone for so many seconds before stock is taken: some work is only
     /// done while nothing is written
     #[arg(long, default_value_t = 0, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub idle_seconds: u64,
@@ -93,7 +100,7 @@ pub struct Plan {
     pub keys_per_read: u32,
 
     /// Entries that seekrandom reads from where it is
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub entries_per_seek: u32,
 
     /// Percent of the keys that fillbesidegarbage and fillwhilecollecting find deleted
@@ -130,7 +137,8 @@ impl Plan {
         (u128::from(self.num) * u128::from(self.dead_percent) / 100) as u64
     }
 
-    /// Refuses a plan whose keys do not fit into their length, and workloads that do not fit to each other.
+    /// Refuses a plan whose keys do not fit into their length or whose values are too long, and workloads that do not fit to each other or to
+    /// the plan.
     ///
     /// # Errors
     /// The text says what would do.
@@ -138,6 +146,20 @@ impl Plan {
         let digits = (self.keys_max(workloads) - 1).to_string().len();
         if digits > self.key_size.into() {
             return Err(format!("{} keys need --key-size {digits} at least", self.num));
+        }
+        if self.value_size.largest() as u64 > VALUE_MAX {
+            return Err(format!(
+                "values have up to {VALUE_MAX} bytes: --value-size {} is too much",
+                self.value_size
+            ));
+        }
+        if workloads.contains(&Workload::Recover) {
+            if workloads.len() > 1 {
+                return Err("recover stands alone: it works on a database of its own".into());
+            }
+            if self.cold || self.warm || self.seconds.is_some() || self.rate.is_some() || self.ops.is_some() {
+                return Err("recover writes all keys and opens the database once: leave --ops, --seconds, --rate, --cold and --warm out".into());
+            }
         }
         if let Some(late) = workloads.iter().skip(1).find(|workload| workload.is_beside_garbage()) {
             return Err(format!(

@@ -41,6 +41,8 @@ pub struct Bed<'a, S> {
     pub(crate) permutation: Permutation,
     /// One that has nothing to do with the other.
     pub(crate) other_permutation: Permutation,
+    /// Which keys or records are drawn most by Zipf's law: in no order that they were written in.
+    pub(crate) popular: Permutation,
     /// Where YCSB's records are.
     pub(crate) scatter: Permutation,
     /// How many of those there are.
@@ -49,6 +51,8 @@ pub struct Bed<'a, S> {
     pub(crate) zipf: Option<Zipf>,
     /// How the keys came into the store; `None` if there are none, or nobody knows.
     pub(crate) load: Option<Load>,
+    /// Entries that were there before with keys that no workload knows.
+    others: u64,
     path: &'a Path,
     limits: Limits,
     workloads_run: u8,
@@ -73,6 +77,8 @@ impl<'a, S: Store> Bed<'a, S> {
             permutation: Permutation::new(plan.num, plan.seed),
             other_permutation: Permutation::new(plan.num, mix(plan.seed)),
             scatter: Permutation::new(plan.num.saturating_mul(2), mix(mix(plan.seed))),
+            popular: Permutation::new(plan.num, mix(mix(mix(plan.seed)))),
+            others: 0,
             records: Records::new(plan.num),
             limits,
             zipf: skewed.then(|| Zipf::new(plan.num)),
@@ -101,9 +107,8 @@ impl<'a, S: Store> Bed<'a, S> {
         use std::ops::Bound::Unbounded;
         let mut cursor = self.store.walk((Unbounded, Unbounded), false).map_err(Failure::Store)?;
         while cursor.advance().map_err(Failure::Store)? {
-            if let Some(number) = keys::parse(cursor.key(), self.plan.key_size.into()) {
-                self.ledger.found(number);
-            }
+            let number = keys::parse(cursor.key(), self.plan.key_size.into());
+            self.others += u64::from(!number.is_some_and(|number| self.ledger.found(number)));
         }
         drop(cursor);
         let is_there = |record: &u64| self.ledger.state(self.scatter.at(*record)) != State::Absent;
@@ -215,6 +220,13 @@ impl<'a, S: Store> Bed<'a, S> {
                 "{name} needs a fill in the same run: nobody knows which of these keys are the latest"
             )));
         }
+        let is_there = |record| self.ledger.state(self.scatter.at(record)) != State::Absent;
+        if workload.reads() && workload.is_ycsb() && !(0..self.plan.num).all(is_there) {
+            let name = workload.name();
+            return Err(Failure::Usage(format!(
+                "{name} needs all records of ycsbload: begin with that, or have it done before with the same --num and --seed"
+            )));
+        }
         self.workloads_run += 1;
         self.value_sizes.push(workload.value_size(self.plan));
         let total = match workload {
@@ -251,12 +263,15 @@ impl<'a, S: Store> Bed<'a, S> {
 
     fn run_threads(&self, workload: Workload, advance: Advance<'_>) -> Result<Tally, S::Error> {
         let (ops, threads) = (workload.operations(self.plan), self.plan.threads);
+        // Of a part of the keys there may be more entries than of another.
+        let walks_all = workload.walks() && self.plan.ops.is_none();
         let started = Instant::now();
         let tallies: Vec<Result<Tally, S::Error>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|thread| {
-                    let worker = self.worker(workload, part(ops, thread, threads), thread, advance);
-                    scope.spawn(move || worker.run(part(self.plan.num, thread, threads)))
+                    let operations = if walks_all { 0..u64::MAX } else { part(ops, thread, threads) };
+                    let worker = self.worker(workload, operations, thread, advance);
+                    scope.spawn(move || worker.run(part(self.ledger.keys(), thread, threads)))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
@@ -313,6 +328,8 @@ impl<'a, S: Store> Bed<'a, S> {
             memory_bytes_peak: peak.anonymous_bytes,
             written: self.store.written(),
             recovery: Some(recovery),
+            // What was read afterwards is not what opening has read for.
+            read_amplification: None,
             ..report
         })
     }
@@ -327,7 +344,9 @@ impl<'a, S: Store> Bed<'a, S> {
     fn live_bytes(&self) -> u64 {
         let mean = self.plan.value_size.mean() as u64;
         let value = |(number, state)| self.len_of(number, state).map_or(mean, |len| len as u64);
-        self.ledger.live().map(|entry| u64::from(self.plan.key_size) + value(entry)).sum()
+        let key = u64::from(self.plan.key_size);
+        let known: u64 = self.ledger.live().map(|entry| key + value(entry)).sum();
+        known + self.others * (key + mean)
     }
 
     fn report(&self, workload: Workload, total: Tally, spent: &Spent) -> Report {

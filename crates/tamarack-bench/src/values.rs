@@ -76,11 +76,10 @@ impl Ledger {
         Self { states: (0..count).map(|_| AtomicU8::new(Self::ABSENT)).collect() }
     }
 
-    /// Notes that a key has a value that this run did not write.
-    pub fn found(&self, number: u64) {
-        if let Some(state) = self.states.get(number as usize) {
-            state.store(Self::UNKNOWN, Ordering::Relaxed);
-        }
+    /// Notes that a key has a value that this run did not write; returns whether it is one of those that there may be.
+    pub fn found(&self, number: u64) -> bool {
+        let state = self.states.get(number as usize);
+        state.inspect(|state| state.store(Self::UNKNOWN, Ordering::Relaxed)).is_some()
     }
 
     /// Notes that a key was written. Threads that race for one key write the same generation.

@@ -188,7 +188,8 @@ impl<'a, S: Store> Worker<'a, S> {
     /// The number of the next operation, once it is due, unless all are done or the time is up.
     fn next_operation(&mut self) -> Option<u64> {
         let due = self.pace.as_mut().map(Pace::advance);
-        let begin = due.map_or(self.last, |due| due.max(self.last));
+        // One that was due in time is not left out because others were slow.
+        let begin = due.unwrap_or(self.last);
         if self.end.is_some_and(|end| begin >= end) {
             return None;
         }
@@ -214,8 +215,7 @@ impl<'a, S: Store> Worker<'a, S> {
         let (bed, num) = (self.bed, self.bed.plan.num);
         match self.workload.distribution(bed.plan) {
             Distribution::Uniform => self.random.below(num),
-            // The permutation takes the frequent ones apart.
-            Distribution::Zipfian => bed.permutation.at(self.draw_rank(num)),
+            Distribution::Zipfian => bed.popular.at(self.draw_rank(num)),
             Distribution::Latest => {
                 let load =
                     bed.load.expect("a workload that draws the latest keys begins only where there are such");
@@ -411,11 +411,7 @@ impl<'a, S: Store> Worker<'a, S> {
         };
         let (start, end) = (name(range.start), name(range.end));
         let first = if range.start == 0 { Bound::Unbounded } else { Bound::Included(&start[..]) };
-        let last = if range.end >= self.bed.plan.num.min(num) {
-            Bound::Unbounded
-        } else {
-            Bound::Excluded(&end[..])
-        };
+        let last = if range.end >= num { Bound::Unbounded } else { Bound::Excluded(&end[..]) };
         let mut cursor = self.bed.store.walk((first, last), backward).map_err(Failure::Store)?;
         while self.next_operation().is_some() {
             if !self.see_entry(&mut cursor)? {
@@ -459,7 +455,13 @@ impl<'a, S: Store> Worker<'a, S> {
         // Somebody may be writing it.
         let settled = self.workload.reads_what_is_settled(bed.plan);
         let fits = bed.len_of(number, state).is_none_or(|len| value.len() == len);
-        demand(fits || !settled, &self.key, "a value of another length than was written")?;
+        let unfit = match state {
+            State::Written(_) => "a value of another length than was written",
+            State::Absent | State::Unknown => {
+                "a value of another length than --value-size says: give that with which it was loaded, or a range of all"
+            }
+        };
+        demand(fits || !settled, &self.key, unfit)?;
         if !bed.plan.verify || !settled {
             return Ok(());
         }
@@ -478,7 +480,11 @@ impl<'a, S: Store> Worker<'a, S> {
     fn mix(&mut self, mix: &Mix) -> Result<(), S::Error> {
         while self.next_operation().is_some() {
             match mix.draw(&mut self.random) {
-                Operation::Insert => self.insert()?,
+                Operation::Insert => {
+                    if !self.insert()? {
+                        return Ok(());
+                    }
+                }
                 Operation::Read => {
                     let number = self.draw_record();
                     self.get(number)?;
@@ -506,23 +512,26 @@ impl<'a, S: Store> Worker<'a, S> {
         let (bed, num) = (self.bed, self.bed.plan.num);
         let record = match self.workload.distribution(bed.plan) {
             Distribution::Uniform => self.random.below(bed.records.count()),
-            // The permutation takes the frequent ones apart.
-            Distribution::Zipfian => bed.permutation.at(self.draw_rank(num)),
+            Distribution::Zipfian => bed.popular.at(self.draw_rank(num)),
             Distribution::Latest => bed.records.count() - 1 - self.draw_rank(num),
         };
         bed.scatter.at(record)
     }
 
-    fn insert(&mut self) -> Result<(), S::Error> {
+    /// Inserts the next record; returns whether there is one: where a workload goes on for some time, it ends with them.
+    fn insert(&mut self) -> Result<bool, S::Error> {
         let record = self.bed.records.take();
         if record >= self.bed.ledger.keys() {
+            if self.end.is_some() {
+                return Ok(false);
+            }
             return Err(Failure::Usage(
                 "more inserts than there were records: raise --num or lower --ops".into(),
             ));
         }
         self.put(self.bed.scatter.at(record))?;
         self.bed.records.add(record);
-        Ok(())
+        Ok(true)
     }
 }
 

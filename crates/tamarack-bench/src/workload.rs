@@ -205,8 +205,13 @@ impl Workload {
         matches!(self, Self::Fillbesidegarbage | Self::Fillwhilecollecting)
     }
 
+    /// Whether it goes through the entries in their order, forward or backward.
+    pub(crate) fn walks(self) -> bool {
+        matches!(self.action(), Action::Forward | Action::Backward)
+    }
+
     /// Whether it works on YCSB's records.
-    pub(crate) fn is_ycsb(self) -> bool {
+    pub fn is_ycsb(self) -> bool {
         self == Self::Ycsbload || matches!(self.action(), Action::Mixed(_))
     }
 

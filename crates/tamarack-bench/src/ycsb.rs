@@ -5,6 +5,9 @@
 //! Reads and updates draw records by Zipf's law: from those that were loaded, spread over all of them; or, for D, from the
 //! newest ones backward; unless the plan has another distribution. Where YCSB's own generator follows the growing number of records, the law here stays that of the
 //! loaded ones; at most one record in twenty is new.
+//!
+//! The law is that of the paper, over the records. The Java program draws from 10^16 numbers and folds these onto the records by a hash: of a
+//! million records the most popular one gets some 3.8 % of the draws there, and 6.5 % here and in others that follow the paper.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

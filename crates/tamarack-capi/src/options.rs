@@ -66,8 +66,10 @@ impl OpenOptions {
             let order = order
                 .upgrade()
                 .ok_or_else(|| Status::invalid_argument("the comparator of these options was destroyed"))?;
-            let name = order_name::stored(&order.name());
-            options.comparator = Arc::new(NamedOrder::new(order, name));
+            let name = order.name();
+            if name != order_name::OF_BYTES {
+                options.comparator = Arc::new(NamedOrder::new(order, order_name::stored(&name)));
+            }
         }
         Ok(options)
     }

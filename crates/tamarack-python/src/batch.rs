@@ -45,7 +45,10 @@ impl WriteBatch {
     ) -> PyResult<R> {
         self.view.shared.admit(py)?;
         let mut batch = self.batch.lock_py_attached(py);
-        change(&mut batch).map_err(|error| errors::raise(py, &error))
+        let changed = change(&mut batch);
+        // A new exception may begin a garbage collection, and what that finalizes may use the batch.
+        drop(batch);
+        changed.map_err(|error| errors::raise(py, &error))
     }
 }
 
@@ -95,8 +98,10 @@ impl WriteBatch {
     pub fn write(&self, py: Python<'_>) -> PyResult<()> {
         self.view.shared.admit(py)?;
         let batch = self.batch.lock_py_attached(py);
-        let (batch, writing) = (&*batch, &self.writing);
-        self.view.shared.run(py, |db| db.write(batch, writing))
+        let (operations, writing) = (&*batch, &self.writing);
+        let outcome = py.detach(|| self.view.shared.call(|db| db.write(operations, writing)));
+        drop(batch);
+        self.view.shared.settle(py, outcome)
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>, py: Python<'py>) -> PyResult<Bound<'py, Self>> {

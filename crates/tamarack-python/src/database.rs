@@ -11,7 +11,7 @@ use crate::batch::WriteBatch;
 use crate::bytes::{bound, given};
 use crate::errors;
 use crate::iterator::Iterator;
-use crate::options::{self, one_of};
+use crate::options::{self, Chosen, one_of};
 use crate::patience;
 use crate::prefixed::PrefixedDatabase;
 use crate::raw_iterator::RawIterator;
@@ -429,6 +429,11 @@ pub fn repair_db<'py>(
     let (py, path) = (name.py(), path(name)?);
     let chosen = options::parse("repair_db", options)?;
     let how = RepairOptions { dry_run, ..RepairOptions::default() };
-    let outcome = patience::wait_for(py, move || tamarack::Db::repair_with(path, &chosen.options, how))?;
+    let Chosen { options, order, .. } = chosen;
+    let outcome = patience::wait_for(py, move || tamarack::Db::repair_with(path, &options, how));
+    if let Some(order) = order {
+        order.check(py)?;
+    }
+    let outcome = outcome?;
     report::repair(py, &outcome.map_err(|error| errors::raise(py, &error))?)
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tamarack::{EventListener, GcEvent};
 
-use crate::report;
+use crate::{order, report};
 
 /// Passes events on to Python.
 pub struct PythonListener {
@@ -34,7 +34,7 @@ impl EventListener for PythonListener {
     fn on_gc(&self, event: &GcEvent) {
         // After the interpreter's end nobody listens. An exception concerns no call of anybody's.
         Python::try_attach(|py| {
-            if let Err(error) = self.tell(py, event) {
+            if let Err(error) = order::listen(|| self.tell(py, event)) {
                 error.write_unraisable(py, Some(self.call.bind(py)));
             }
         });

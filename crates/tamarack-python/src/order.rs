@@ -22,6 +22,8 @@ const NAME_BYTES_MAX: usize = 255;
 thread_local! {
     /// Whether this thread is inside a comparator.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Whether it is inside a listener.
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
     /// What was raised in a comparator of this thread and is not its own failure.
     static DISTURBANCE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
@@ -68,6 +70,11 @@ impl PythonOrder {
         failure.map_or(Ok(()), |cause| Err(errors::comparator(py, cause)))
     }
 
+    /// Whether it cannot be asked any more.
+    pub fn has_failed(&self) -> bool {
+        self.failure.lock().is_some()
+    }
+
     fn ask(&self, py: Python<'_>, left: &[u8], right: &[u8]) -> PyResult<Ordering> {
         let answer = self.compare.bind(py).call1((PyBytes::new(py, left), PyBytes::new(py, right)))?;
         if answer.lt(0)? {
@@ -108,8 +115,9 @@ impl tamarack::Comparator for PythonOrder {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        let failed = self.failure.lock().is_some();
-        if !failed && let Some(Ok(order)) = Python::try_attach(|py| self.ask_twice(py, left, right)) {
+        if !self.has_failed()
+            && let Some(Ok(order)) = Python::try_attach(|py| self.ask_twice(py, left, right))
+        {
             return order;
         }
         // The engine takes a panic for a failure of its own: what it was doing ends, and nothing wrong is stored.
@@ -128,10 +136,34 @@ pub fn check_outside() -> PyResult<()> {
     Ok(())
 }
 
+/// Calls a listener by `call`.
+pub fn listen<R>(call: impl FnOnce() -> R) -> R {
+    let was_listening = LISTENING.replace(true);
+    let result = call();
+    LISTENING.set(was_listening);
+    result
+}
+
+/// Refuses a close from inside a comparator or a listener, which would wait for the work that has called it.
+///
+/// # Errors
+/// `RuntimeError`.
+pub fn check_may_close() -> PyResult<()> {
+    if LISTENING.get() {
+        return Err(PyRuntimeError::new_err("a listener must not close a database"));
+    }
+    check_outside()
+}
+
 /// What was raised in a comparator while the engine was at work for this thread.
 ///
 /// # Errors
 /// Just that.
 pub fn check_undisturbed() -> PyResult<()> {
     DISTURBANCE.take().map_or(Ok(()), Err)
+}
+
+/// Whether nothing was.
+pub fn is_undisturbed() -> bool {
+    DISTURBANCE.with_borrow(Option::is_none)
 }

@@ -40,7 +40,13 @@ pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Se
         match received {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(panic)) => return Err(errors::internal(py, &*panic)),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(raised) = py.check_signals() {
+                    // What has come meanwhile may be a database, which waits for threads that wait for the interpreter.
+                    py.detach(move || drop(outcome));
+                    return Err(raised);
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
         }
     }

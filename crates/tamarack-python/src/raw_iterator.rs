@@ -37,9 +37,8 @@ impl RawIterator {
         show: impl FnOnce(&mut Walk) -> PyResult<R>,
     ) -> PyResult<R> {
         let work = |walk: &mut Walk| if walk.iter.valid() { work(walk).map(|()| true) } else { Ok(false) };
-        let show =
-            |there, walk: &mut Walk| if there { show(walk) } else { Err(errors::iterator_invalid(py)) };
-        self.owned.with(py, work, show)
+        let show = |there: bool, walk: &mut Walk| there.then(|| show(walk)).transpose();
+        self.owned.with(py, work, show)?.ok_or_else(|| errors::iterator_invalid(py))
     }
 }
 

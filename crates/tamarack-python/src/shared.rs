@@ -129,7 +129,8 @@ impl Shared {
         self.settle(py, outcome?)
     }
 
-    fn call<T>(&self, work: impl FnOnce(&Db) -> Result<T>) -> Outcome<T> {
+    /// Calls the engine. To be called detached, after [`admit`](Self::admit), and to be [`settle`](Self::settle)d.
+    pub fn call<T>(&self, work: impl FnOnce(&Db) -> Result<T>) -> Outcome<T> {
         let handle = self.kept.get().handle.read();
         match handle.as_ref() {
             Some(db) => catch_unwind(AssertUnwindSafe(|| work(db))),
@@ -137,11 +138,16 @@ impl Shared {
         }
     }
 
+    /// Whether no comparator has raised anything that [`settle`](Self::settle) would tell.
+    pub fn is_undisturbed(&self) -> bool {
+        self.order.as_ref().is_none_or(|order| !order.has_failed() && order::is_undisturbed())
+    }
+
     /// What an outcome means for the caller.
     ///
     /// # Errors
     /// The engine's; what disturbed a comparator, or why it failed.
-    pub fn settle<T>(&self, py: Python<'_>, outcome: Outcome<T>) -> PyResult<T> {
+    pub fn settle<T: Send>(&self, py: Python<'_>, outcome: Outcome<T>) -> PyResult<T> {
         settle(py, self.order.as_deref(), Ok(outcome))
     }
 
@@ -162,12 +168,12 @@ impl Shared {
     /// Closes it. Waits for calls of other threads. A second call does nothing, and neither does one in a forked child.
     ///
     /// # Errors
-    /// Those of [`Db::close`]: it is closed nevertheless.
+    /// `RuntimeError` inside a comparator or a listener. Those of [`Db::close`]: it is closed nevertheless.
     pub fn close(&self, py: Python<'_>) -> PyResult<()> {
         if !self.kept.process().is_current() {
             return Ok(());
         }
-        order::check_outside()?;
+        order::check_may_close()?;
         let outcome = py.detach(|| self.close_detached());
         match &self.order {
             // Why has been told, and nothing more can be done about it.
@@ -193,12 +199,18 @@ impl Shared {
     }
 }
 
-fn settle<T>(py: Python<'_>, order: Option<&PythonOrder>, outcome: PyResult<Outcome<T>>) -> PyResult<T> {
+fn settle<T: Send>(
+    py: Python<'_>,
+    order: Option<&PythonOrder>,
+    outcome: PyResult<Outcome<T>>,
+) -> PyResult<T> {
     let outcome = outcome?;
-    if let Some(order) = order {
-        // Before the disturbance: with a failure, nothing was done.
-        order.check(py)?;
-        order::check_undisturbed()?;
+    // The failure before the disturbance: with it, nothing was done.
+    let checked = order.map_or(Ok(()), |order| order.check(py).and_then(|()| order::check_undisturbed()));
+    if let Err(error) = checked {
+        // It may be a database, which waits for threads that wait for the interpreter.
+        py.detach(|| drop(outcome));
+        return Err(error);
     }
     match outcome {
         Ok(result) => result.map_err(|error| errors::raise(py, &error)),

@@ -145,7 +145,8 @@ impl Owned {
         Ok(Self { shared: Arc::clone(shared), kept: Kept::new(registered) })
     }
 
-    /// Moves the walk by `work`, detached, and then makes of it what Python gets by `show`, which must not run Python code.
+    /// Moves the walk by `work`, detached, and then makes of it what Python gets by `show`, which must not run Python code, nor make
+    /// an exception.
     ///
     /// # Errors
     /// `ClosedError`; those of [`Shared::admit`] and of the engine.
@@ -157,10 +158,22 @@ impl Owned {
     ) -> PyResult<R> {
         self.admit(py)?;
         let mut place = self.kept.get().place.lock_py_attached(py);
-        let walk = place.as_mut().ok_or_else(|| errors::closed(py, "the iterator or its database"))?;
+        let Some(walk) = place.as_mut() else {
+            drop(place);
+            return Err(errors::closed(py, "the iterator or its database"));
+        };
         let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(walk))));
-        let moved = self.shared.settle(py, outcome)?;
-        show(moved, walk)
+        let is_undisturbed = self.shared.is_undisturbed();
+        let failed = match outcome {
+            Ok(Ok(moved)) if is_undisturbed => return show(moved, walk),
+            failed => failed,
+        };
+        // A new exception may begin a garbage collection, and what that finalizes may use the iterator.
+        drop(place);
+        match self.shared.settle(py, failed) {
+            Err(error) => Err(error),
+            Ok(_) => unreachable!("a failure, or a disturbance, is an exception"),
+        }
     }
 
     fn admit(&self, py: Python<'_>) -> PyResult<()> {

@@ -187,3 +187,21 @@ def test_a_listener_hears_of_collections_and_may_read(small):
     ended = [event for event in heard if event["event"] == "ended"]
     assert ended[0]["report"]["bytes_before"] > 0 and ended[0]["job"] > 0
     assert db.get(b"7") == bytes([3]) * 3000
+
+
+def test_a_listener_closes_nothing(small):
+    refused = []
+
+    def listen(event):
+        with pytest.raises(RuntimeError, match="a listener must not close"):
+            db.close()
+        refused.append(db.get(b"0"))
+
+    db = small(listener=listen, compression=None, gc="off")
+    for round in range(4):
+        for number in range(60):
+            db.put(b"%d" % number, bytes([round]) * 3000)
+    db.flush()
+    db.gc(until=1.2)
+    assert len(refused) > 1 and set(refused) == {bytes([3]) * 3000}
+    db.put(b"0", b"")

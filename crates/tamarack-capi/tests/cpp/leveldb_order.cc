@@ -92,8 +92,32 @@ static void another_order_is_refused() {
   CHECK(status.IsInvalidArgument() && db == nullptr);
 }
 
+// The order of bytes by its name, as a library has it that was built apart.
+class Wrapper : public Comparator {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override { return BytewiseComparator()->Compare(a, b); }
+  const char* Name() const override { return BytewiseComparator()->Name(); }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+static void its_name_is_the_order_of_bytes() {
+  const Wrapper wrapper;
+  Options options = check::Creating();
+  check::Put(check::Open("order-wrapped", options).get(), "b", "plain");
+  options.comparator = &wrapper;
+  {
+    check::Database db = check::Open("order-wrapped", options);
+    CHECK_EQUAL(check::Get(db.get(), "b"), "plain");
+    check::Put(db.get(), "a", "wrapped");
+  }
+  check::Database db = check::Open("order-wrapped", check::Creating());
+  CHECK_EQUAL(check::Get(db.get(), "a"), "wrapped");
+}
+
 void order_suite() {
   bytes();
+  its_name_is_the_order_of_bytes();
   own_order();
   another_order_is_refused();
 }

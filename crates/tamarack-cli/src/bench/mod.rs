@@ -11,7 +11,8 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum, value_parser};
 use tamarack::{Db, GcPolicy, Options};
 use tamarack_bench::{Bed, Limits, Memory, Plan, Tamarack, Workload};
 
@@ -85,24 +86,24 @@ pub struct Bench {
     keep: bool,
 
     /// Budget of the store for all the memory that it takes, in MiB
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", value_parser = mib())]
     memory_budget_mib: Option<u64>,
 
     /// Memory for cached blocks, in MiB
-    #[arg(long, value_name = "MIB")]
-    block_cache_mib: Option<usize>,
+    #[arg(long, value_name = "MIB", value_parser = mib())]
+    block_cache_mib: Option<u64>,
 
     /// Memory for values that are read again and again, in MiB
-    #[arg(long, value_name = "MIB")]
-    row_cache_mib: Option<usize>,
+    #[arg(long, value_name = "MIB", value_parser = mib())]
+    row_cache_mib: Option<u64>,
 
     /// Read values past the kernel's cache of files
     #[arg(long)]
     direct: bool,
 
     /// Size of a memtable, in MiB
-    #[arg(long, value_name = "MIB")]
-    memtable_mib: Option<usize>,
+    #[arg(long, value_name = "MIB", value_parser = mib())]
+    memtable_mib: Option<u64>,
 
     /// Values up to so many bytes are kept in the tables, beside their keys
     #[arg(long, value_name = "BYTES")]
@@ -142,6 +143,15 @@ enum Collection {
 /// The slack that [`Options::max_space_amplification`] comes with, in full segments.
 const SLACK_SEGMENTS: u64 = 16;
 
+/// What is given in MiB: a size that a machine may have.
+fn mib() -> RangedU64ValueParser {
+    value_parser!(u64).range(0..1 << 30)
+}
+
+fn bytes(mib: u64) -> usize {
+    (mib << 20) as usize
+}
+
 /// What a database with `options` keeps its space to.
 fn limits(options: &Options) -> Limits {
     Limits { ratio: options.max_space_amplification, slack: SLACK_SEGMENTS * options.segment_bytes_max }
@@ -151,6 +161,8 @@ impl Bench {
     /// Runs the command.
     pub fn run(self, json: bool) -> Result<Outcome> {
         self.plan.check(&self.workloads).map_err(Failure::Usage)?;
+        let options = self.options();
+        options.check()?;
         let scratch = match &self.db {
             Some(_) => None,
             None => Some(Scratch::new(Path::new("."), "tamarack-bench", self.keep)?),
@@ -159,14 +171,18 @@ impl Bench {
             (Some(path), _) => path.as_path(),
             (None, scratch) => scratch.as_ref().expect("without --db there is a scratch directory").path(),
         };
-        let reused = self.prepare(path)?;
+        let reused = self.is_reused(path)?;
         // The limit holds until the run is over.
         let _limit = self.memory.limit(path).map_err(Failure::Other)?;
-        let mut record = Record::new(&self.files, path, &self.options())?;
+        let mut record = Record::new(&self.files, path, &options)?;
+        // Nothing is destroyed before all that was asked for can be done.
+        if self.overwrite_db {
+            Db::destroy(path)?;
+        }
         let result = if self.workloads.contains(&Workload::Recover) {
-            self.recover(path, json, &mut record)
+            self.recover(path, options, json, &mut record)
         } else {
-            self.run_workloads(path, reused, json, &mut record)
+            self.run_workloads(path, options, reused, json, &mut record)
         };
         let written = record.finish(&result);
         // If both have failed, the run is what was asked for.
@@ -176,13 +192,14 @@ impl Bench {
     fn run_workloads(
         &self,
         path: &Path,
+        options: Options,
         reused: bool,
         json: bool,
         record: &mut Record<'_>,
     ) -> Result<Outcome> {
-        let options = self.options();
         let limits = limits(&options);
-        let db = Db::open(path, options)?;
+        // What is reused is a database, and not some directory.
+        let db = Db::open(path, Options { create_if_missing: !reused, ..options })?;
         let mut bed = Bed::new(Tamarack(db), path, &self.plan, &self.workloads, limits);
         if reused {
             bed.find_existing()?;
@@ -215,13 +232,7 @@ impl Bench {
         }
     }
 
-    fn recover(&self, path: &Path, json: bool, record: &mut Record<'_>) -> Result<Outcome> {
-        if self.workloads.len() > 1 {
-            return Err(Failure::Usage("recover stands alone: it works on a database of its own".into()));
-        }
-        let writer = recover::options(&self.plan);
-        let memtable_bytes = self.memtable_mib.map_or(writer.memtable_bytes, |mib| mib << 20);
-        let options = Options { memtable_bytes, recovery_log_max: writer.recovery_log_max, ..self.options() };
+    fn recover(&self, path: &Path, options: Options, json: bool, record: &mut Record<'_>) -> Result<Outcome> {
         let report = recover::run(path, &self.plan, options)?;
         let mut output = Output::new();
         if json {
@@ -238,14 +249,19 @@ impl Bench {
     fn options(&self) -> Options {
         let memory_max = self.memory_budget_mib.map(|mib| mib << 20);
         let mut options = Options { memory_max, direct_reads: self.direct, ..Options::default() };
+        if self.workloads.contains(&Workload::Recover) {
+            // As the writer has them, which flushes nothing.
+            let Options { memtable_bytes, recovery_log_max, .. } = recover::options(&self.plan);
+            options = Options { memtable_bytes, recovery_log_max, ..options };
+        }
         if let Some(mib) = self.block_cache_mib {
-            options.block_cache_bytes = mib << 20;
+            options.block_cache_bytes = bytes(mib);
         }
         if let Some(mib) = self.row_cache_mib {
-            options.row_cache_bytes = mib << 20;
+            options.row_cache_bytes = bytes(mib);
         }
         if let Some(mib) = self.memtable_mib {
-            options.memtable_bytes = mib << 20;
+            options.memtable_bytes = bytes(mib);
         }
         if let Some(bytes) = self.inline_value_max {
             options.inline_value_max = bytes;
@@ -267,14 +283,10 @@ impl Bench {
         options
     }
 
-    /// Decides what happens to a database that is already there; returns whether one is used.
-    fn prepare(&self, path: &Path) -> Result<bool> {
+    /// Whether a database is used that is already there; refuses workloads that want another.
+    fn is_reused(&self, path: &Path) -> Result<bool> {
         let fills = self.workloads.iter().any(|workload| workload.is_fill());
-        let exists = open::exists(path)?;
-        if exists && self.overwrite_db {
-            Db::destroy(path)?;
-            return Ok(false);
-        }
+        let exists = !self.overwrite_db && open::exists(path)?;
         if exists && fills {
             return Err(Failure::Usage(format!(
                 "{} exists: fills need a new database (--overwrite-db destroys the old one)",
@@ -282,9 +294,13 @@ impl Bench {
             )));
         }
         if !exists && !self.workloads[0].is_fill() {
+            let first = self.workloads[0];
+            let fill = if first.is_ycsb() { "ycsbload" } else { "fillseq or fillrandom" };
+            let existing =
+                if self.overwrite_db { "leave --overwrite-db out" } else { "give an existing --db" };
             return Err(Failure::Usage(format!(
-                "{} has nothing to work on: begin with fillseq or fillrandom, or give an existing --db",
-                self.workloads[0].name()
+                "{} has nothing to work on: begin with {fill}, or {existing}",
+                first.name()
             )));
         }
         Ok(exists)

@@ -90,6 +90,7 @@ fn command_line(mut arguments: impl Iterator<Item = String>) -> String {
 /// The options that matter most, in words.
 fn describe(options: &Options) -> String {
     let Options {
+        memory_max,
         memtable_bytes,
         block_cache_bytes,
         row_cache_bytes,
@@ -100,8 +101,10 @@ fn describe(options: &Options) -> String {
         value_runs_max,
         ..
     } = options;
+    let budget =
+        memory_max.map_or(String::new(), |bytes| format!("at most {} of memory: ", output::bytes(bytes)));
     format!(
-        "memtable {}, block cache {}, row cache {}, reads {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
+        "{budget}memtable {}, block cache {}, row cache {}, reads {}, values inline up to {inline_value_max} B, at most {max_space_amplification} bytes on disk \
          per live byte, gc {gc:?}, at most {value_runs_max} runs of values",
         output::bytes(*memtable_bytes as u64),
         output::bytes(*block_cache_bytes as u64),

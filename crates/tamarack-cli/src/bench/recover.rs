@@ -93,7 +93,7 @@ pub(super) fn run(path: &Path, plan: &Plan, options: Options) -> Result<Report> 
         open_seconds: open.as_secs_f64(),
         rewritten_bytes: found.rewritten_bytes,
     };
-    let plan = Plan { verify: true, ops: None, ..plan.clone() };
+    let plan = Plan { verify: true, ..plan.clone() };
     let mut bed = Bed::new(Tamarack(db), path, &plan, &[Workload::Recover], limits);
     bed.assume_filled();
     let report = bed.report_recovery(&before, open, peak, recovery)?;

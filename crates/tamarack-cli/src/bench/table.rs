@@ -55,6 +55,9 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
     if let Some(written) = report.written.filter(|written| written.for_sorting() > 0) {
         output.line(&format!("  {}", describe_sorting(&written, report.sorting_amplification())))?;
     }
+    if let Some(text) = describe_missed(report) {
+        output.line(&format!("  {text}"))?;
+    }
     if let Some(writes) = report.written_meanwhile {
         let rate = output::count((writes as f64 / report.seconds.max(f64::MIN_POSITIVE)) as u64);
         output.line(&format!("  {} written meanwhile, {rate}/s", output::count(writes)))?;
@@ -67,6 +70,14 @@ pub fn print_row(report: &Report, output: &mut Output) -> Result<()> {
         Some(reclaim) => output.line(&format!("  {}", describe(reclaim))),
         None => Ok(()),
     }
+}
+
+/// How many keys were there, if some that were asked for were not, and should have been.
+fn describe_missed(report: &Report) -> Option<String> {
+    let (found, asked) = (report.found, report.ops);
+    let gets = ["readrandom", "multireadrandom", "readwhilewriting"].contains(&&*report.workload);
+    (gets && found < asked)
+        .then(|| format!("{} of {} keys were there", output::count(found), output::count(asked)))
 }
 
 fn describe_sorting(written: &Written, amplification: Option<f64>) -> String {

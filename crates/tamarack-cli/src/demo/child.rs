@@ -12,7 +12,6 @@ use clap::Args;
 use super::Size;
 use crate::failure::{Failure, Outcome, Result};
 use crate::open::Database;
-use crate::tree::collect::collect;
 
 /// Import a tree and report every acknowledged file (used by `demo`)
 #[derive(Debug, Args)]
@@ -29,7 +28,9 @@ pub struct DemoChild {
 impl DemoChild {
     /// Runs the command.
     pub fn run(self) -> Result<Outcome> {
-        let tree = collect(&self.directory, &self.database.path, self.size.limit())?;
+        // The directory of all databases of the demonstration: what the parent leaves out, too.
+        let scratch = self.database.path.parent().unwrap_or(&self.database.path);
+        let tree = self.size.take(&self.directory, scratch)?;
         let db = self.database.open_or_create()?;
         let mut output = std::io::stdout().lock();
         let files = tree.entries.iter().filter(|entry| entry.file_bytes.is_some());

@@ -47,7 +47,7 @@ pub struct Size {
     max_files: u64,
 
     /// Take this much at most, in MiB
-    #[arg(long, default_value_t = 1024, value_name = "MIB")]
+    #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=u64::MAX >> 20))]
     max_mib: u64,
 }
 
@@ -69,7 +69,7 @@ impl Demo {
         let started = Instant::now();
         let root = self.directory.clone().unwrap_or_else(default_directory);
         let scratch = Scratch::new(&scratch_parent(), "tamarack-demo", self.keep)?;
-        let tree = collect(&root, scratch.path(), self.size.limit())?;
+        let tree = self.size.take(&root, scratch.path())?;
         if tree.files == 0 {
             return Err(Failure::Usage(format!("there are no files in {}", root.display())));
         }
@@ -94,8 +94,12 @@ impl Demo {
 }
 
 impl Size {
-    fn limit(self) -> Limit {
-        Limit { files: self.max_files, bytes: self.max_mib << 20 }
+    /// Lists what of the tree under `root` is taken: what can be stored, but nothing of the `scratch` directory.
+    fn take(self, root: &Path, scratch: &Path) -> Result<Tree> {
+        let limit = Limit { files: self.max_files, bytes: self.max_mib << 20 };
+        let mut tree = collect(root, scratch, limit)?;
+        tree.leave_out_what_cannot_be_stored();
+        Ok(tree)
     }
 
     /// The arguments that make another process take the same part of the tree.

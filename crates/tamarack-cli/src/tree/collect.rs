@@ -1,5 +1,6 @@
 //! Walks a directory and lists what is to be stored, in a fixed order. Reads no file.
 
+use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,16 @@ pub struct Entry {
     /// What has to be said beside the bytes.
     pub companion: Option<Companion>,
     depth: usize,
+}
+
+impl Entry {
+    /// Why it cannot be a value, if that can be told by its length.
+    pub fn too_long(&self) -> Option<&'static str> {
+        let longest = u64::from(u32::MAX);
+        self.file_bytes
+            .is_some_and(|length| length > longest)
+            .then_some("larger than 4 GiB − 1, the longest value")
+    }
 }
 
 /// What a directory holds.
@@ -111,6 +122,26 @@ impl Tree {
 
     fn skip(&mut self, path: &Path, reason: &str) {
         self.skipped.push(format!("{}: {reason}", path.display()));
+    }
+
+    /// Leaves out files that are too long or cannot be opened.
+    pub fn leave_out_what_cannot_be_stored(&mut self) {
+        let obstacle = |entry: &Entry| {
+            entry.file_bytes?;
+            let unreadable =
+                || File::open(&entry.source).err().map(|error| format!("cannot be read: {error}"));
+            entry.too_long().map(str::to_owned).or_else(unreadable)
+        };
+        for entry in std::mem::take(&mut self.entries) {
+            match obstacle(&entry) {
+                None => self.entries.push(entry),
+                Some(reason) => {
+                    self.files -= 1;
+                    self.bytes -= entry.file_bytes.unwrap_or(0);
+                    self.skip(&entry.source, &reason);
+                }
+            }
+        }
     }
 
     /// Directories need no mention if they have the usual permissions and something in them is stored.

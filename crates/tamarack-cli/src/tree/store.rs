@@ -134,10 +134,10 @@ impl Store<'_> {
             pending.done.skipped.push(format!("{}: {reason}", entry.source.display()));
             Ok(())
         };
+        if let Some(reason) = entry.too_long() {
+            return skip(reason.into());
+        }
         let value = match entry.file_bytes {
-            Some(length) if length > u64::from(u32::MAX) => {
-                return skip("larger than 4 GiB − 1, the longest value".into());
-            }
             Some(_) => match std::fs::read(&entry.source) {
                 Ok(bytes) => Some(bytes),
                 Err(error) => return skip(format!("cannot be read: {error}")),

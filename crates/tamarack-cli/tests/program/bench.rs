@@ -227,6 +227,85 @@ fn the_space_of_a_deleted_half_is_watched() {
 }
 
 #[test]
+fn nothing_is_destroyed_where_what_was_asked_for_cannot_be_done() {
+    let world = World::new();
+    world.ok(&[&["bench", "fillseq", "--db", "db"], &SMALL[..]].concat());
+    for (arguments, advice) in [
+        (&["readrandom"][..], "fillseq"),
+        (&["ycsbc"], "ycsbload"),
+        (&["fillseq", "recover"], "alone"),
+        (&["fillseq", "--max-space-amplification", "0.5"], "max_space_amplification"),
+        (&["fillseq", "--save", "none/of/these"], "none/of/these"),
+    ] {
+        let refused = world.run(&[&["bench", "--db", "db", "--overwrite-db"], arguments].concat());
+        assert!(refused.status != 0 && refused.stderr.contains(advice), "{}", refused.stderr);
+    }
+    let run = world.ok(&[&["bench", "readseq", "--db", "db", "--verify"], &SMALL[..]].concat());
+    assert_eq!(run.json()["found"], json!(2000));
+}
+
+#[test]
+fn a_directory_of_others_is_no_database() {
+    let world = World::new();
+    world.write("notes", "mine");
+    let refused = world.run(&["bench", "readrandom", "--num", "10", "--db", "."]);
+    assert!(refused.status == 2 && refused.stderr.contains("does not exist"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_dir(world.path(".")).expect("it is there").count(), 1);
+}
+
+#[test]
+fn workloads_of_ycsb_ask_for_their_records() {
+    let world = World::new();
+    let refused = world.run(&[&["bench", "fillrandom", "ycsbc"], &SMALL[..]].concat()).expect_status(2);
+    assert!(refused.stderr.contains("ycsbload"), "{}", refused.stderr);
+    world.ok(&[&["bench", "ycsbload", "--db", "db"], &SMALL[..]].concat());
+    let again = ["bench", "ycsbc", "--db", "db", "--num", "3000"];
+    assert!(world.run(&again).expect_status(2).stderr.contains("--num"));
+    let text = world.ok(&["bench", "ycsbload", "readrandom", "--num", "2000"]).text();
+    assert!(text.lines().last().is_some_and(|line| line.ends_with("of 2,000 keys were there")), "{text}");
+    // Nobody can know when its records are used up.
+    let inserts = ["bench", "ycsbload", "ycsbd", "--num", "50", "--seconds", "20", "--json"];
+    let reports = world.ok(&inserts).json_lines();
+    assert_eq!(field(&reports[1], "live_bytes"), 100.0 * 1040.0, "{}", reports[1]);
+}
+
+#[test]
+fn all_entries_are_walked_over_and_counted() {
+    let world = World::new();
+    let run = world.ok(&[&["bench", "ycsbload", "readseq", "--threads", "4"], &SMALL[..]].concat());
+    assert_eq!(run.json_lines()[1]["found"], json!(2000));
+    world.ok(&[&["bench", "fillseq", "--db", "db"], &SMALL[..]].concat());
+    let fewer = ["bench", "readrandom", "--db", "db", "--num", "100", "--value-size", "200", "--json"];
+    assert_eq!(world.ok(&fewer).json()["live_bytes"], json!(2000 * 216));
+}
+
+#[test]
+fn what_was_due_in_time_is_done() {
+    let world = World::new();
+    let rate = ["--rate", "20000", "--seconds", "1", "--sync", "--db", "db"];
+    let run = world.ok(&[&["bench", "fillseq", "overwrite"], &SMALL[..], &rate].concat());
+    assert_eq!(run.json_lines()[1]["ops"], json!(20_000));
+}
+
+#[test]
+fn figures_that_nobody_could_mean_are_refused() {
+    let world = World::new();
+    for arguments in [
+        &["fillseq", "--value-size", "18446744073709551615"][..],
+        &["fillseq", "--value-size", "4294967296"],
+        &["fillseq", "--num", "18446744073709551615", "--key-size", "20"],
+        &["fillseq", "--memtable-mib", "17592186044416"],
+        &["fillseq", "seekrandom", "--entries-per-seek", "0"],
+        &["recover", "--cold"],
+        &["recover", "--seconds", "1"],
+    ] {
+        let refused = world.run(&[&["bench"], arguments].concat()).expect_status(2);
+        assert!(!refused.stderr.contains("panicked"), "{}", refused.stderr);
+    }
+    assert_eq!(std::fs::read_dir(world.path(".")).expect("it is there").count(), 0);
+}
+
+#[test]
 fn people_get_a_table() {
     let world = World::new();
     let text = world.ok(&["bench", "fillseq", "readseq", "--num", "1000"]).text();

@@ -41,6 +41,21 @@ fn people_see_each_step() {
 }
 
 #[test]
+fn what_cannot_be_stored_is_left_out() {
+    let world = World::new();
+    small_tree(&world, 20);
+    let long = fs::File::create(world.path("tree").join("directory 0/long")).expect("the directory is ours");
+    long.set_len(1 << 32).expect("it has holes alone");
+    let run = world.ok(&["demo", "tree", "--max-mib", "8192", "--json"]);
+    let figures = run.json();
+    assert_eq!((&figures["import"]["files"], &figures["import"]["skipped"]), (&20.into(), &1.into()));
+    assert_eq!(figures["kill"]["lost"], 0);
+    let world = World::new();
+    small_tree(&world, 1);
+    world.run(&["demo", "tree", "--max-mib", "17592186044416"]).expect_status(2);
+}
+
+#[test]
 fn a_tree_without_files_is_refused() {
     let world = World::new();
     fs::create_dir(world.path("tree")).expect("the directory is ours");

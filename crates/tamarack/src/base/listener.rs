@@ -17,8 +17,8 @@ use super::gc::GcReport;
 ///
 /// The engine holds no lock during a call: [`Db::stats`](crate::Db::stats) and reads are fine in it. It must not
 /// wait for the database, for that may wait for the very work that called: no writes, no
-/// [`flush`](crate::Db::flush), [`gc`](crate::Db::gc), [`wait_idle`](crate::Db::wait_idle) or
-/// [`close`](crate::Db::close), and no drop of the last handle. A listener that keeps a [`Db`](crate::Db) keeps its database open for ever.
+/// [`flush`](crate::Db::flush), [`gc`](crate::Db::gc) or [`wait_idle`](crate::Db::wait_idle). A
+/// [`close`](crate::Db::close) is refused; where the last handle is dropped in it, another thread closes the database. A listener that keeps a [`Db`](crate::Db) keeps its database open for ever.
 ///
 /// A panic in a listener does not harm the database. The listener is not called again, and
 /// [`Stats::warnings`](crate::Stats::warnings) says so.

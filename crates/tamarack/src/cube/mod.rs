@@ -153,6 +153,11 @@ impl std::fmt::Debug for Cube {
 }
 
 impl Cube {
+    /// The world it is in.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// What opening found in the log.
     pub fn recovery(&self) -> &RecoveryReport {
         &self.recovery

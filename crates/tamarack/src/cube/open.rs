@@ -208,8 +208,14 @@ impl Cube {
     /// replayed from the log at the next open. Blocks on the device. A second call does nothing.
     ///
     /// # Errors
-    /// `Io`, `NoSpace`, or why the cube was poisoned: everything acknowledged is in the log nevertheless.
+    /// `Io`, `NoSpace`, or why the cube was poisoned: everything acknowledged is in the log nevertheless. `InvalidArgument` on a thread that does
+    /// its background work, and nothing is changed.
     pub fn close(&self) -> Result<()> {
+        if self.is_at_work_here() {
+            return Err(Error::invalid_argument(
+                "a listener or a comparator closed its database, which waits for the work that called it: close it on another thread",
+            ));
+        }
         // Before: a writer may be waiting for one of them.
         self.cancel_jobs();
         let (segment, tail, ticket) = self.order.close();

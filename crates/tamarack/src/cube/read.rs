@@ -79,6 +79,8 @@ struct Answers {
     missing: Vec<Option<Missing>>,
 }
 
+/// Bytes in the log of the longest value that is read where it is known to lie.
+const FOLLOWED_MAX: u32 = 64 << 10;
 /// Of so many keys or more at once ...
 const KEYS_APART_MIN: usize = 32;
 /// ... this part comes first: its reads take the device about as long as looking up the others.
@@ -128,9 +130,12 @@ impl Cube {
     }
 
     /// Gives `destination` the value that lies in the place which is known of `key`, if that is there yet, and is of `key`. What was not checked may have
-    /// been given back meanwhile (I-13): the place is that of a version which an operation behind the moment may have hidden.
+    /// been given back meanwhile (I-13): the place is that of a version which an operation behind the moment may have hidden. A long value is
+    /// looked up: that is little beside reading it, and reading that of another key would be much.
     fn read_in_place(&self, missing: Missing, key: &[u8], destination: &mut impl Destination) -> bool {
-        let Some(pointer) = missing.place() else { return false };
+        let Some(pointer) = missing.place().filter(|place| place.stored_len <= FOLLOWED_MAX) else {
+            return false;
+        };
         let state = self.current.peek();
         state.holds(FileName::Segment(pointer.segment))
             && self.check_not_given_back(&state.version, pointer).is_ok()

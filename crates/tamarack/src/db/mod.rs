@@ -56,14 +56,28 @@ struct Inner {
     cube: Arc<Cube>,
     workers: Arc<WorkerPool>,
     /// Held by handles and iterators: when the last of them is gone, the directory can be opened again.
-    _lock: Box<dyn DirLock>,
+    lock: Arc<Box<dyn DirLock>>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // `close` reports errors; a drop cannot. What was acknowledged is in the log in either case.
-        drop(self.cube.close());
-        self.workers.shutdown();
+        let (cube, workers, lock) =
+            (Arc::clone(&self.cube), Arc::clone(&self.workers), Arc::clone(&self.lock));
+        let close = move || {
+            // `close` reports errors; a drop cannot. What was acknowledged is in the log in either case.
+            drop(cube.close());
+            workers.shutdown();
+            drop(cube);
+            drop(lock);
+        };
+        if !self.cube.is_at_work_here() {
+            return close();
+        }
+        // A listener or a comparator had the last handle: the work that called it has to end first.
+        if self.cube.env().spawn.spawn("tamarack-close", Box::new(close)).is_err() {
+            // Its threads go on, so nobody else may open it.
+            std::mem::forget(Arc::clone(&self.lock));
+        }
     }
 }
 
@@ -161,7 +175,7 @@ impl Db {
         let shared = Shared::new(Arc::clone(&workers), &mut options);
         let opened = Cube::open(env.clone(), path, options, shared);
         let (cube, lock) = opened.inspect_err(|_| workers.shutdown())?;
-        Ok(Self { inner: Arc::new(Inner { cube, workers, _lock: lock }) })
+        Ok(Self { inner: Arc::new(Inner { cube, workers, lock: Arc::new(lock) }) })
     }
 
     /// What opening found in the log.
@@ -426,7 +440,8 @@ impl Db {
     /// report errors.
     ///
     /// # Errors
-    /// `Io`, `NoSpace`: everything acknowledged is in the log nevertheless.
+    /// `Io`, `NoSpace`: everything acknowledged is in the log nevertheless. `InvalidArgument` in a listener, or a comparator, that background
+    /// work calls.
     pub fn close(self) -> Result<()> {
         self.inner.cube.close()
     }

@@ -15,6 +15,7 @@ use crate::base::error::Error;
 use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::sync::Arc;
 
+pub mod at_work;
 pub mod fault;
 pub mod pool;
 pub mod posix;

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use crate::common::garbage::{
     Content, Gate, KEYS, assert_holds, compact, fill, half_dead, key, quiet, wait_for_close,
@@ -320,6 +321,61 @@ fn a_listener_hears_the_end_of_what_a_close_ends() {
         assert_eq!(Arc::strong_count(&holding), 1, "{what}: nobody keeps the listener");
         assert_holds(&open(directory.path(), &quiet()).unwrap(), &model, &what);
     }
+}
+
+/// Has a handle, and lets go of it in a collection, once it is the last.
+#[derive(Debug, Default)]
+struct Owner {
+    db: Mutex<Option<Db>>,
+    has_the_last: AtomicBool,
+    refused: Mutex<Option<String>>,
+}
+
+impl EventListener for Owner {
+    fn on_gc(&self, _event: &GcEvent) {
+        while !self.has_the_last.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let Some(db) = self.db.lock().unwrap().take() else { return };
+        *self.refused.lock().unwrap() = db.clone().close().err().map(|error| error.to_string());
+        assert!(db.contains(&key(1)).unwrap(), "a refused close closes nothing");
+        drop(db);
+        // Until it returns nobody else may have the directory.
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_listener_may_drop_the_last_handle() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a listener that drops the last handle");
+    let directory = fast_directory();
+    let db = open(directory.path(), &quiet()).unwrap();
+    let model = half_dead(&db);
+    db.close().unwrap();
+    let owner = Arc::new(Owner::default());
+    let listener: Option<Arc<dyn EventListener>> = Some(owner.clone());
+    let gc = GcPolicy::CostBenefit;
+    let options = Options { listener, gc, max_space_amplification: 1.05, ..quiet() };
+    let db = open(directory.path(), &options).unwrap();
+    drop(options);
+    *owner.db.lock().unwrap() = Some(db.clone());
+    // What is at rest is collected, as soon as it may be.
+    db.pause_gc();
+    db.wait_idle().unwrap();
+    db.resume_gc().unwrap();
+    drop(db);
+    owner.has_the_last.store(true, Ordering::SeqCst);
+    let again = loop {
+        match open(directory.path(), &quiet()) {
+            Ok(db) => break db,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Locked, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(Arc::strong_count(&owner), 1, "who was closed is gone");
+    let refused = owner.refused.lock().unwrap().take().expect("it was refused");
+    assert!(refused.contains("another thread"), "{refused}");
+    assert_holds(&again, &model, "closed by another thread");
 }
 
 /// Fails whenever it is told of anything.

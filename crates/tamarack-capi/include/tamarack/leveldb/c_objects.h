@@ -17,6 +17,8 @@ namespace tamarack {
 namespace leveldb_v1 {
 
 struct DestroyObject {
+  void operator()(char* text) const { leveldb_free(text); }
+  void operator()(leveldb_t* db) const { leveldb_close(db); }
   void operator()(leveldb_cache_t* cache) const { leveldb_cache_destroy(cache); }
   void operator()(leveldb_comparator_t* comparator) const { leveldb_comparator_destroy(comparator); }
   void operator()(leveldb_filterpolicy_t* policy) const { leveldb_filterpolicy_destroy(policy); }

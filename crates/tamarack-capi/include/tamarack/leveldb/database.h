@@ -65,9 +65,10 @@ class Database final : public leveldb::DB {
     if (status.ok()) status = to_open.Set(settings);
     if (!status.ok()) return status;
     Failure failure;
-    leveldb_t* db = leveldb_open(to_open.get(), name.c_str(), failure.pointer());
+    Owned<leveldb_t> db(leveldb_open(to_open.get(), name.c_str(), failure.pointer()));
     if (db == nullptr) return failure.status();
-    *dbptr = new Database(db, name, options.info_log);
+    *dbptr = new Database(db.get(), name, options.info_log);
+    db.release();
     return leveldb::Status::OK();
   }
 
@@ -107,13 +108,13 @@ class Database final : public leveldb::DB {
                       std::string* value) override {
     Failure failure;
     size_t size = 0;
-    char* found = leveldb_get(db_, For(options), key.data(), key.size(), &size, failure.pointer());
+    const Owned<char> found(
+        leveldb_get(db_, For(options), key.data(), key.size(), &size, failure.pointer()));
     if (found == nullptr) {
       const leveldb::Status status = failure.status();
       return status.ok() ? leveldb::Status::NotFound(leveldb::Slice()) : status;
     }
-    value->assign(found, size);
-    leveldb_free(found);
+    value->assign(found.get(), size);
     return leveldb::Status::OK();
   }
 
@@ -135,10 +136,9 @@ class Database final : public leveldb::DB {
     }
     const std::string name = property.ToString();
     if (name.find('\0') != std::string::npos) return false;
-    char* text = leveldb_property_value(db_, name.c_str());
+    const Owned<char> text(leveldb_property_value(db_, name.c_str()));
     if (text == nullptr) return false;
-    value->assign(text);
-    leveldb_free(text);
+    value->assign(text.get());
     return true;
   }
 

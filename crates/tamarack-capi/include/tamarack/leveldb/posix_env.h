@@ -114,8 +114,10 @@ class PosixEnv final : public leveldb::Env {
     PosixLock* const held = static_cast<PosixLock*>(lock);
     leveldb::Status status;
     if (!SetLock(held->file().number(), F_UNLCK)) status = PosixError("unlock " + held->file().name(), errno);
-    Forget(held->file().name());
+    // The descriptor first: closing one takes away every lock that this process has on the file, a later one as well.
+    const std::string name = held->file().name();
     delete held;
+    Forget(name);
     return status;
   }
 

@@ -40,6 +40,7 @@ use crate::base::ids::SegmentId;
 use crate::base::options::GcPolicy;
 use crate::base::segment::SegmentMeta;
 use crate::base::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::env::at_work::AtWork;
 use crate::env::panic_message;
 use crate::env::pool::Priority;
 use crate::index::Due;
@@ -63,6 +64,7 @@ pub struct Seal {
 pub struct Maintenance {
     state: Mutex<State>,
     changed: Condvar,
+    at_work: AtWork,
     /// Set when compactions should stop as soon as they can.
     pub(super) cancelled: Arc<AtomicBool>,
     /// The thread that looks while nothing is written.
@@ -249,6 +251,7 @@ impl Cube {
     ) {
         let cube = Arc::clone(self);
         let body = Box::new(move || {
+            let _at_work = cube.maintenance.at_work.begin();
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(&cube))) {
                 cube.end_panicked(end, &panic_message(&*payload));
             }
@@ -392,6 +395,11 @@ impl Cube {
         }
     }
 
+    /// Whether this thread does background work of the cube, whose end it cannot wait for.
+    pub fn is_at_work_here(&self) -> bool {
+        self.maintenance.at_work.has_this_thread()
+    }
+
     /// Has jobs that copy or merge end soon, and whoever waits for one be woken.
     pub(super) fn cancel_jobs(&self) {
         self.maintenance.cancelled.store(true, Ordering::SeqCst);
@@ -433,13 +441,18 @@ impl Cube {
         };
         finish(&mut state);
         state.ended += 1;
-        self.schedule_in(&mut state, &space);
+        // A comparator of the user's may be asked. The job has ended, whatever comes of that.
+        let scheduled = catch_unwind(AssertUnwindSafe(|| self.schedule_in(&mut state, &space)));
         drop(state);
+        if let Err(payload) = scheduled {
+            self.poison_by_panic(&panic_message(&*payload));
+        }
         self.maintenance.changed.notify_all();
     }
 
     /// Runs a job, which is counted in the state already, on its caller's thread; `end` takes it out of the state.
     fn run_here<T>(&self, end: fn(&mut State), job: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _at_work = self.maintenance.at_work.begin();
         match catch_unwind(AssertUnwindSafe(job)) {
             Ok(result) => {
                 self.end_job(end);
@@ -454,9 +467,13 @@ impl Cube {
 
     /// Ends a job that panicked: nobody knows what it left undone.
     fn end_panicked(&self, end: impl FnOnce(&mut State), said: &str) {
-        self.poison(&Error::invalid_argument(format!("a panic in background work: {said}")));
+        self.poison_by_panic(said);
         end(&mut self.maintenance.state.lock());
         self.maintenance.changed.notify_all();
+    }
+
+    fn poison_by_panic(&self, said: &str) {
+        self.poison(&Error::invalid_argument(format!("a panic in background work: {said}")));
     }
 
     /// Whether anything is under way.
