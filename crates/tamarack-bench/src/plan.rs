@@ -161,6 +161,13 @@ impl Plan {
                 return Err("recover writes all keys and opens the database once: leave --ops, --seconds, --rate, --cold and --warm out".into());
             }
         }
+        let loads = |workload: &Workload| *workload == Workload::Ycsbload;
+        if let Some(at) = workloads.iter().position(|workload| workload.works_on_records())
+            && workloads[0].is_fill()
+            && !workloads[..at].iter().any(loads)
+        {
+            return Err(format!("{} needs the records of ycsbload: begin with that", workloads[at].name()));
+        }
         if let Some(late) = workloads.iter().skip(1).find(|workload| workload.is_beside_garbage()) {
             return Err(format!(
                 "{} must be the first workload: it makes the garbage by itself, in a new database",

@@ -162,6 +162,12 @@ impl<'a, S: Store> Bed<'a, S> {
     /// Those of the store; `Mismatch` if it gives back something else than was written; `Io` if files could not be taken out of
     /// the page cache; `Usage` if the store cannot do what the workload asks for.
     pub fn run(&mut self, workload: Workload, advance: Advance<'_>) -> Result<Report, S::Error> {
+        if workload.works_on_records() && !self.has_records() {
+            let name = workload.name();
+            return Err(Failure::Usage(format!(
+                "{name} needs all records of ycsbload: begin with that, or have it done before with the same --num and --seed"
+            )));
+        }
         if workload.is_beside_garbage() {
             self.make_garbage(workload)?;
         }
@@ -195,6 +201,12 @@ impl<'a, S: Store> Bed<'a, S> {
         })
     }
 
+    /// Whether YCSB's records have been loaded, by this run or before.
+    fn has_records(&self) -> bool {
+        let is_there = |record| self.ledger.state(self.scatter.at(record)) != State::Absent;
+        self.load.is_some_and(|load| load.workload == Workload::Ycsbload) || (0..self.plan.num).all(is_there)
+    }
+
     /// Reads every entry once, and waits until what the store does about that has ended.
     fn read_all(&self) -> Result<(), S::Error> {
         use std::ops::Bound::Unbounded;
@@ -218,13 +230,6 @@ impl<'a, S: Store> Bed<'a, S> {
             let name = workload.name();
             return Err(Failure::Usage(format!(
                 "{name} needs a fill in the same run: nobody knows which of these keys are the latest"
-            )));
-        }
-        let is_there = |record| self.ledger.state(self.scatter.at(record)) != State::Absent;
-        if workload.reads() && workload.is_ycsb() && !(0..self.plan.num).all(is_there) {
-            let name = workload.name();
-            return Err(Failure::Usage(format!(
-                "{name} needs all records of ycsbload: begin with that, or have it done before with the same --num and --seed"
             )));
         }
         self.workloads_run += 1;
@@ -265,13 +270,16 @@ impl<'a, S: Store> Bed<'a, S> {
         let (ops, threads) = (workload.operations(self.plan), self.plan.threads);
         // Of a part of the keys there may be more entries than of another.
         let walks_all = workload.walks() && self.plan.ops.is_none();
+        let keys = if self.ledger.has_from(self.plan.num) { self.ledger.keys() } else { self.plan.num };
         let started = Instant::now();
         let tallies: Vec<Result<Tally, S::Error>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|thread| {
                     let operations = if walks_all { 0..u64::MAX } else { part(ops, thread, threads) };
                     let worker = self.worker(workload, operations, thread, advance);
-                    scope.spawn(move || worker.run(part(self.ledger.keys(), thread, threads)))
+                    let walked = part(keys, thread, threads);
+                    let end = if thread + 1 == threads { u64::MAX } else { walked.end };
+                    scope.spawn(move || worker.run(walked.start..end))
                 })
                 .collect();
             workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()

@@ -101,6 +101,11 @@ impl Ledger {
         }
     }
 
+    /// Whether there are keys with numbers from `first` on.
+    pub fn has_from(&self, first: u64) -> bool {
+        (first..self.keys()).any(|number| self.state(number) != State::Absent)
+    }
+
     /// How many keys there may be.
     pub fn keys(&self) -> u64 {
         self.states.len() as u64

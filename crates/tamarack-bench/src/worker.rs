@@ -136,7 +136,7 @@ impl<'a, S: Store> Worker<'a, S> {
         }
     }
 
-    /// Does all of it. A walk has the keys with the numbers in `range`.
+    /// Does all of it. A walk has the keys with the numbers in `range`, and all behind if that has no end.
     pub fn run(mut self, range: Range<u64>) -> Result<Tally, S::Error> {
         self.last = Instant::now();
         self.counter = Counter::new(self.last);
@@ -403,15 +403,16 @@ impl<'a, S: Store> Worker<'a, S> {
 
     /// Walks the keys with the numbers in `range`.
     fn walk(&mut self, range: &Range<u64>, backward: bool) -> Result<(), S::Error> {
-        let (key_size, num) = (usize::from(self.bed.plan.key_size), self.bed.ledger.keys());
+        let key_size = usize::from(self.bed.plan.key_size);
         let name = |number: u64| {
             let mut key = vec![0; key_size];
             keys::write(number, &mut key);
             key
         };
-        let (start, end) = (name(range.start), name(range.end));
+        let is_last = range.end == u64::MAX;
+        let (start, end) = (name(range.start), if is_last { Vec::new() } else { name(range.end) });
         let first = if range.start == 0 { Bound::Unbounded } else { Bound::Included(&start[..]) };
-        let last = if range.end >= num { Bound::Unbounded } else { Bound::Excluded(&end[..]) };
+        let last = if is_last { Bound::Unbounded } else { Bound::Excluded(&end[..]) };
         let mut cursor = self.bed.store.walk((first, last), backward).map_err(Failure::Store)?;
         while self.next_operation().is_some() {
             if !self.see_entry(&mut cursor)? {

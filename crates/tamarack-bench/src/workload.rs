@@ -210,9 +210,14 @@ impl Workload {
         matches!(self.action(), Action::Forward | Action::Backward)
     }
 
-    /// Whether it works on YCSB's records.
-    pub fn is_ycsb(self) -> bool {
-        self == Self::Ycsbload || matches!(self.action(), Action::Mixed(_))
+    /// Whether it reads or changes YCSB's records, which must be there.
+    pub fn works_on_records(self) -> bool {
+        matches!(self.action(), Action::Mixed(_))
+    }
+
+    /// Whether it loads YCSB's records, or works on them.
+    pub(crate) fn is_ycsb(self) -> bool {
+        self == Self::Ycsbload || self.works_on_records()
     }
 
     /// How it draws keys or records, if it draws any.

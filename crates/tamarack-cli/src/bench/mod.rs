@@ -295,7 +295,7 @@ impl Bench {
         }
         if !exists && !self.workloads[0].is_fill() {
             let first = self.workloads[0];
-            let fill = if first.is_ycsb() { "ycsbload" } else { "fillseq or fillrandom" };
+            let fill = if first.works_on_records() { "ycsbload" } else { "fillseq or fillrandom" };
             let existing =
                 if self.overwrite_db { "leave --overwrite-db out" } else { "give an existing --db" };
             return Err(Failure::Usage(format!(

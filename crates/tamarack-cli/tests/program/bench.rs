@@ -234,6 +234,7 @@ fn nothing_is_destroyed_where_what_was_asked_for_cannot_be_done() {
         (&["readrandom"][..], "fillseq"),
         (&["ycsbc"], "ycsbload"),
         (&["fillseq", "recover"], "alone"),
+        (&["fillseq", "ycsbc"], "ycsbload"),
         (&["fillseq", "--max-space-amplification", "0.5"], "max_space_amplification"),
         (&["fillseq", "--save", "none/of/these"], "none/of/these"),
     ] {

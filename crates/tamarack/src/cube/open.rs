@@ -39,6 +39,7 @@ use crate::vlog::lease::Leases;
 use crate::vlog::open_segments::OpenSegments;
 use crate::vlog::reader::SegmentReader;
 use crate::vlog::recover::{Recovered, Task, recover};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 /// What cubes share.
@@ -134,7 +135,12 @@ impl Cube {
         if !cube.options.read_only {
             watch(&cube)?;
         }
-        cube.schedule();
+        // A comparator of the user's may be asked when jobs have begun: they end before the lock goes.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| cube.schedule())) {
+            drop(cube.close());
+            cube.workers.shutdown();
+            resume_unwind(payload);
+        }
         Ok((cube, lock))
     }
 
@@ -219,7 +225,7 @@ impl Cube {
         // Before: a writer may be waiting for one of them.
         self.cancel_jobs();
         let (segment, tail, ticket) = self.order.close();
-        let seals = self.stop_maintenance();
+        self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);
         self.index.files().release_stock();
         self.index.files().finish_removal();
@@ -228,9 +234,7 @@ impl Cube {
         }
         self.health.check_writable()?;
         self.publisher.wait_for(ticket)?;
-        for seal in seals {
-            self.seal_one(seal)?;
-        }
+        self.seal_all()?;
         discarded?;
         if let Some(segment) = segment {
             // An empty one is not kept, unless the log begins in it.

@@ -5,6 +5,7 @@ mod property;
 mod read;
 mod sort;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::base::batch::{Operation, WriteBatch};
@@ -64,8 +65,8 @@ impl Drop for Inner {
         let (cube, workers, lock) =
             (Arc::clone(&self.cube), Arc::clone(&self.workers), Arc::clone(&self.lock));
         let close = move || {
-            // `close` reports errors; a drop cannot. What was acknowledged is in the log in either case.
-            drop(cube.close());
+            // `close` reports errors; a drop cannot, nor pass on what a comparator of the user's panics with. What was acknowledged is in the log in either case.
+            drop(catch_unwind(AssertUnwindSafe(|| cube.close())));
             workers.shutdown();
             drop(cube);
             drop(lock);

@@ -144,6 +144,23 @@ impl Comparator for Panicking {
     }
 }
 
+/// The last handle is dropped while the thread unwinds, and the close asks the comparator, too.
+#[test]
+fn a_panic_inside_a_read_may_drop_the_last_handle() {
+    let comparator = Arc::new(Panicking(AtomicBool::new(false)));
+    let options = Options { comparator: Arc::clone(&comparator) as Arc<dyn Comparator>, ..tiny() };
+    let directory = fast_directory();
+    let db = open(directory.path(), &options).unwrap();
+    (0..3).for_each(|number| db.put(&key(number), &[1; 100]).unwrap());
+    comparator.0.store(true, Ordering::Relaxed);
+    // Of a key that has been written a place may be known, and nobody is asked.
+    let reader = std::thread::spawn(move || db.get(&key(5)));
+    assert!(reader.join().is_err(), "it was told to panic");
+    comparator.0.store(false, Ordering::Relaxed);
+    let db = open(directory.path(), &options).unwrap();
+    (0..3).for_each(|number| assert_eq!(db.get(&key(number)).unwrap().unwrap(), [1; 100]));
+}
+
 #[test]
 fn a_panic_inside_a_write_stops_writes_and_nobody_waits_for_ever() {
     let _watchdog = Watchdog::new(PATIENCE_SECONDS, "writers beside one that panics");

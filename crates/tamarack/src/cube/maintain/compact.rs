@@ -13,7 +13,7 @@ use super::State;
 use crate::base::error::{Error, Result};
 use crate::base::segment::Relocate;
 use crate::base::sync::{Arc, AtomicU64, MutexGuard, Ordering};
-use crate::env::pool::Priority;
+use crate::env::pool::{Job, Priority};
 use crate::index::{Compaction, Due, ManualTurn, Signals};
 
 /// A compaction waits for room while at most so many jobs end, of whatever kind, ...
@@ -131,7 +131,16 @@ impl Cube {
             cancelled: Arc::clone(&self.maintenance.cancelled),
             written: Arc::clone(promise.written()),
         };
-        let run_all = |jobs| self.workers.run_all(jobs);
+        let run_all = |jobs: Vec<Job>| {
+            let at_work = |job: Job| {
+                let at_work = Arc::clone(&self.maintenance.at_work);
+                Box::new(move || {
+                    let _at_work = at_work.begin();
+                    job();
+                }) as Job
+            };
+            self.workers.run_all(jobs.into_iter().map(at_work).collect());
+        };
         let (edit, done) = self.index.run(&compaction, &snapshots, &signals, &relocate, parts, &run_all)?;
         if let Some(damage) = &done.damage {
             let warning = format!("a compaction left pointers as they are: {damage}");

@@ -6,6 +6,7 @@
 //! thread holds the cube only while it looks, and ends by itself when the cube is closed; a close waits for a look that is
 //! under way, so that the lock on the directory goes with the last handle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::super::Cube;
@@ -15,6 +16,7 @@ use super::super::space::{Demand, Refusal, Space};
 use crate::base::error::{Error, Result};
 use crate::base::options::GcPolicy;
 use crate::base::sync::{Arc, Condvar, Mutex};
+use crate::env::panic_message;
 use crate::env::unwatched::WATCHER;
 
 /// How often it looks.
@@ -113,7 +115,9 @@ pub fn watch(cube: &Arc<Cube>) -> Result<()> {
             clock.sleep(TICK);
             let Some(look) = lookout.begin() else { return };
             let Some(cube) = watched.upgrade() else { return };
-            cube.look(&mut watch);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| cube.look(&mut watch))) {
+                cube.poison_by_panic(&panic_message(&*payload));
+            }
             // Whoever waits for the end of the look must find nobody who holds the cube.
             drop(cube);
             drop(look);
@@ -125,6 +129,7 @@ pub fn watch(cube: &Arc<Cube>) -> Result<()> {
 
 impl Cube {
     fn look(&self, watch: &mut Watch) {
+        let _at_work = self.maintenance.at_work.begin();
         let (now, log_bytes) = (self.env.clock.monotonic(), self.order.log_bytes());
         let reads = Reads::of(self).reads;
         if reads != watch.reads {

@@ -64,7 +64,7 @@ pub struct Seal {
 pub struct Maintenance {
     state: Mutex<State>,
     changed: Condvar,
-    at_work: AtWork,
+    at_work: Arc<AtWork>,
     /// Set when compactions should stop as soon as they can.
     pub(super) cancelled: Arc<AtomicBool>,
     /// The thread that looks while nothing is written.
@@ -406,9 +406,9 @@ impl Cube {
         self.maintenance.wake_all();
     }
 
-    /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for
-    /// jobs that will not run any more is woken, to find the cube closed.
-    pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
+    /// Accepts no more jobs, and lets the running ones end. Whoever waits for jobs that will not run any more is woken, to
+    /// find the cube closed.
+    pub(super) fn stop_maintenance(&self) {
         self.settle_removal();
         // Before jobs are refused: a look may wait for one.
         self.maintenance.lookout.end();
@@ -419,10 +419,8 @@ impl Cube {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();
-        let seals = std::mem::take(&mut state.seals);
         drop(state);
         drop(given_up);
-        seals
     }
 
     /// Ends a job: `finish` changes the state and whatever became possible is started under one lock, so that nobody

@@ -83,11 +83,13 @@ impl Cube {
         if removes {
             self.removal.by_caller.store(true, Ordering::Release);
         }
+        let _at_work = self.maintenance.at_work.begin();
         let _here = Here { cube: self, removes };
         work()
     }
 
     fn removal_job(&self) {
+        let _at_work = self.maintenance.at_work.begin();
         let files = self.index.files();
         let end = || self.removal.under_way.store(false, Ordering::Release);
         loop {

@@ -241,6 +241,7 @@ impl Cube {
         self.end_segment()?;
         self.flush()?;
         self.retry_on_request();
+        let _at_work = self.maintenance.at_work.begin();
         loop {
             self.begin_copying()?;
             let panicked = |state: &mut State| state.sorting = false;
