@@ -165,7 +165,7 @@ impl<'a, S: Store> Bed<'a, S> {
         if workload.works_on_records() && !self.has_records() {
             let name = workload.name();
             return Err(Failure::Usage(format!(
-                "{name} needs all records of ycsbload: begin with that, or have it done before with the same --num and --seed"
+                "{name} needs all records of ycsbload, none deleted: begin with that, or have it done before with the same --num and --seed"
             )));
         }
         if workload.is_beside_garbage() {
@@ -201,10 +201,9 @@ impl<'a, S: Store> Bed<'a, S> {
         })
     }
 
-    /// Whether YCSB's records have been loaded, by this run or before.
+    /// Whether all of YCSB's records are there.
     fn has_records(&self) -> bool {
-        let is_there = |record| self.ledger.state(self.scatter.at(record)) != State::Absent;
-        self.load.is_some_and(|load| load.workload == Workload::Ycsbload) || (0..self.plan.num).all(is_there)
+        (0..self.plan.num).all(|record| self.ledger.state(self.scatter.at(record)) != State::Absent)
     }
 
     /// Reads every entry once, and waits until what the store does about that has ended.
@@ -270,7 +269,11 @@ impl<'a, S: Store> Bed<'a, S> {
         let (ops, threads) = (workload.operations(self.plan), self.plan.threads);
         // Of a part of the keys there may be more entries than of another.
         let walks_all = workload.walks() && self.plan.ops.is_none();
-        let keys = if self.ledger.has_from(self.plan.num) { self.ledger.keys() } else { self.plan.num };
+        let keys = if workload.walks() && self.ledger.has_from(self.plan.num) {
+            self.ledger.keys()
+        } else {
+            self.plan.num
+        };
         let started = Instant::now();
         let tallies: Vec<Result<Tally, S::Error>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)

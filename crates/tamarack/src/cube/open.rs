@@ -225,7 +225,7 @@ impl Cube {
         // Before: a writer may be waiting for one of them.
         self.cancel_jobs();
         let (segment, tail, ticket) = self.order.close();
-        self.stop_maintenance();
+        let seals = self.stop_maintenance();
         let discarded = self.spare.discard(&*self.env.fs);
         self.index.files().release_stock();
         self.index.files().finish_removal();
@@ -234,7 +234,9 @@ impl Cube {
         }
         self.health.check_writable()?;
         self.publisher.wait_for(ticket)?;
-        self.seal_all()?;
+        for seal in seals {
+            self.seal_one(seal)?;
+        }
         discarded?;
         if let Some(segment) = segment {
             // An empty one is not kept, unless the log begins in it.

@@ -32,7 +32,7 @@ impl Cube {
         });
     }
 
-    pub(in super::super) fn seal_all(&self) -> Result<()> {
+    fn seal_all(&self) -> Result<()> {
         loop {
             let next = self.maintenance.state.lock().seals.front_mut().map(|front| Seal {
                 writing: front.writing.take(),

@@ -406,9 +406,9 @@ impl Cube {
         self.maintenance.wake_all();
     }
 
-    /// Accepts no more jobs, and lets the running ones end. Whoever waits for jobs that will not run any more is woken, to
-    /// find the cube closed.
-    pub(super) fn stop_maintenance(&self) {
+    /// Accepts no more jobs, lets the running ones end, and returns the segments not sealed yet. Whoever waits for
+    /// jobs that will not run any more is woken, to find the cube closed.
+    pub(super) fn stop_maintenance(&self) -> VecDeque<Seal> {
         self.settle_removal();
         // Before jobs are refused: a look may wait for one.
         self.maintenance.lookout.end();
@@ -419,8 +419,10 @@ impl Cube {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();
+        let seals = std::mem::take(&mut state.seals);
         drop(state);
         drop(given_up);
+        seals
     }
 
     /// Ends a job: `finish` changes the state and whatever became possible is started under one lock, so that nobody
