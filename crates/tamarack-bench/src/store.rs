@@ -46,6 +46,12 @@ pub trait Store: Sync {
     /// A walk through `range`, before its first entry, or behind its last one if it goes backward.
     fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Self::Cursor<'_>, Self::Error>;
 
+    /// The beginning of a walk of so many entries from `start` on.
+    fn scan(&self, start: &[u8], entries: u64) -> Result<Self::Cursor<'_>, Self::Error> {
+        let _ = entries;
+        self.walk((Bound::Included(start), Bound::Unbounded), false)
+    }
+
     /// Makes everything durable, and waits until there is no more work in the background.
     fn settle(&self) -> Result<(), Self::Error>;
 

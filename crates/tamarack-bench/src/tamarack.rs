@@ -66,6 +66,12 @@ impl Store for Tamarack {
         Ok(Walk { iter, backward, begun: false })
     }
 
+    fn scan(&self, start: &[u8], entries: u64) -> Result<Walk, Error> {
+        let (start, expected_entries) = (Some(start.to_vec()), usize::try_from(entries).ok());
+        let iter = self.0.iter(&IterOptions { start, expected_entries, ..IterOptions::default() })?;
+        Ok(Walk { iter, backward: false, begun: false })
+    }
+
     fn settle(&self) -> Result<(), Error> {
         self.0.sync()?;
         self.0.wait_idle()

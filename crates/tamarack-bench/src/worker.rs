@@ -395,9 +395,7 @@ impl<'a, S: Store> Worker<'a, S> {
     /// Reads so many entries from a key on.
     fn scan(&mut self, number: u64, entries: u64) -> Result<(), S::Error> {
         keys::write(number, &mut self.key);
-        let start = self.key.clone();
-        let range = (Bound::Included(&start[..]), Bound::Unbounded);
-        let mut cursor = self.bed.store.walk(range, false).map_err(Failure::Store)?;
+        let mut cursor = self.bed.store.scan(&self.key, entries).map_err(Failure::Store)?;
         self.see_entries(&mut cursor, entries)
     }
 

@@ -247,7 +247,7 @@ fn walking(
     keys_only: bool,
 ) -> IterOptions {
     let ReadOptions { snapshot, verify_checksums, fill_cache } = reading;
-    IterOptions { snapshot, start, end, keys_only, verify_checksums, fill_cache }
+    IterOptions { snapshot, start, end, keys_only, verify_checksums, fill_cache, ..IterOptions::default() }
 }
 
 /// What an iterator was asked for.

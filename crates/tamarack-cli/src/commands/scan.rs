@@ -44,6 +44,7 @@ impl Scan {
             start: range.start,
             end: range.end,
             keys_only: self.keys_only,
+            expected_entries: self.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
             ..IterOptions::default()
         })?;
         let mut output = Output::new();

@@ -1,8 +1,8 @@
 //! Iterators: one consistent view of a range, in both directions, with values read ahead.
 //!
 //! An iterator holds the memtables and tables it began with, so its view never changes and nothing it can reach
-//! is removed. It walks over index entries in *windows*: the first has as many as most walks have reached lately (`reach`), each
-//! of the following as many as there were before it. The values of a window are
+//! is removed. It walks over index entries in *windows*: the first has as many as the caller expects or most walks have reached lately
+//! (`reach`), each of the following as many as there were before it. The values of a window are
 //! fetched together (WiscKey, section 3.2), and only a call of `value` makes that happen: a caller that looks at keys
 //! alone causes no reads of the log. While most values are asked for windows grow up to a budget of bytes, and the next
 //! windows are read by other threads while the caller is busy with the present one.
@@ -69,6 +69,10 @@ pub struct CubeIter {
     direction: Direction,
     beyond: Beyond,
     window_entries: usize,
+    /// How many entries the caller has said that it will want from where it begins.
+    expected: Option<usize>,
+    /// How many entries were taken from there on.
+    taken: usize,
     /// The memory for the values of more than a few entries, once there are any.
     memory: Option<Taken>,
     /// Steps in this direction.
@@ -91,7 +95,13 @@ pub struct CubeIter {
 }
 
 impl CubeIter {
-    pub(super) fn new(cube: Arc<Cube>, state: HeldState, cursor: VisibleCursor, how: How) -> Self {
+    pub(super) fn new(
+        cube: Arc<Cube>,
+        state: HeldState,
+        cursor: VisibleCursor,
+        expected: Option<usize>,
+        how: How,
+    ) -> Self {
         Self {
             window: Window::default(),
             ahead: VecDeque::new(),
@@ -100,6 +110,8 @@ impl CubeIter {
             direction: Direction::Forward,
             beyond: Beyond::Nothing,
             window_entries: 1,
+            expected,
+            taken: 0,
             memory: None,
             steps: 0,
             reached: 0,
@@ -191,10 +203,12 @@ impl CubeIter {
         self.steps = 0;
         self.reached = 0;
         self.window_entries = 1;
+        self.taken = 0;
         self.beyond = Beyond::Nothing;
         if seek(&mut self.cursor, &mut self.window.entries())? {
             self.beyond = Beyond::Unknown;
-            self.window_entries = self.cube.reach.usual();
+            let usual = || self.cube.reach.usual();
+            self.window_entries = self.expected.map_or_else(usual, |all| all.clamp(1, WINDOW_ENTRIES_MAX));
             let mut window = std::mem::take(&mut self.window);
             self.fill(&mut window);
             self.window = window;
@@ -204,7 +218,7 @@ impl CubeIter {
 
     /// Has later walks know how far this one went.
     fn note_reach(&self) {
-        if self.reached > 0 {
+        if self.reached > 0 && self.expected.is_none() {
             self.cube.reach.note(self.reached);
         }
     }
@@ -266,11 +280,13 @@ impl CubeIter {
     fn read_ahead(&mut self) {
         let bytes_max = self.window_bytes_max();
         let windows = self.windows_held() - WINDOWS_BESIDE;
-        // It may end with the next step: another window is begun only while no more lies ahead than it has gone over.
+        // It may end with the next step: another window is begun only while no more lies ahead than it has gone over, and none behind what
+        // the caller expects before it has come there.
         let entries_max = self.steps as usize;
         let mut entries = self.ahead.iter().map(Window::len).sum::<usize>();
         while (self.ahead.len() as u64) < windows
             && entries < entries_max
+            && !self.expected.is_some_and(|all| (self.steps as usize) < all && all <= self.taken)
             && matches!(self.beyond, Beyond::Unknown)
         {
             let mut window = self.spare_windows.pop().unwrap_or_default();
@@ -312,7 +328,7 @@ impl CubeIter {
 
     /// Bytes of keys and values that a window may hold.
     fn window_bytes_max(&mut self) -> u64 {
-        if self.steps == 0 {
+        if self.steps == 0 && self.expected.is_none() {
             return WINDOW_BYTES_MIN;
         }
         let windows = self.windows_held();
@@ -338,9 +354,11 @@ impl CubeIter {
     /// Reads the next entries into `window`, behind what is in it.
     fn fill(&mut self, window: &mut Window) {
         let bytes_max = self.window_bytes_max();
+        let left = self.expected.map_or(0, |all| all.saturating_sub(self.taken));
+        let entries_max = if left > 0 { self.window_entries.min(left) } else { self.window_entries };
         let mut out = window.entries();
         while matches!(self.beyond, Beyond::Unknown)
-            && out.len() < self.window_entries
+            && out.len() < entries_max
             && out.memory_bytes() < bytes_max
         {
             let added = match self.direction {
@@ -353,6 +371,7 @@ impl CubeIter {
                 Err(error) => self.beyond = Beyond::Failure(error),
             }
         }
+        self.taken += out.len();
     }
 }
 

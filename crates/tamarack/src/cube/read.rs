@@ -234,7 +234,7 @@ impl Cube {
         }
     }
 
-    /// A walk over `start..end`.
+    /// A walk over `start..end`, which is said to want `expected` entries.
     ///
     /// # Errors
     /// `Io`, `Corruption`.
@@ -242,6 +242,7 @@ impl Cube {
         self: &Arc<Self>,
         start: Option<Vec<u8>>,
         end: Option<Vec<u8>>,
+        expected: Option<usize>,
         settings: ReadSettings,
     ) -> Result<CubeIter> {
         let (state, sequence) = self.moment(settings);
@@ -256,7 +257,7 @@ impl Cube {
         let cursor = VisibleCursor::new(merged, self.keys.clone(), sequence, start, end);
         let now = self.env.clock.monotonic();
         let held = self.readers.hold(ReaderKind::Iterator, state, sequence, now);
-        Ok(CubeIter::new(Arc::clone(self), held, cursor, settings.how()))
+        Ok(CubeIter::new(Arc::clone(self), held, cursor, expected, settings.how()))
     }
 
     /// Holds the present moment, under a name if there is one.

@@ -126,6 +126,10 @@ pub struct IterOptions {
     pub end: Option<Vec<u8>>,
     /// Never read values: [`Iter::value`] fails. Default: false.
     pub keys_only: bool,
+    /// How many entries the caller will want from where the iterator is put, if it knows, as YCSB's scans do: values of so many are read
+    /// together, as far as there is memory for them, and none of those behind them until it goes there. What is said is no limit. Without it, how far
+    /// iterators have gone lately tells how many are read at first. Default: `None`.
+    pub expected_entries: Option<usize>,
     /// As in [`ReadOptions`]. Default: true.
     pub verify_checksums: bool,
     /// Keep the index blocks that were read in the cache. Without it, what a long walk reads from front to back comes not even into
@@ -142,6 +146,7 @@ impl Default for IterOptions {
             start: None,
             end: None,
             keys_only: false,
+            expected_entries: None,
             verify_checksums: true,
             fill_cache: true,
         }
@@ -283,7 +288,12 @@ impl Db {
             fill_cache: options.fill_cache,
         };
         let settings = self.settings(&read)?;
-        let inner = self.inner.cube.iter(options.start.clone(), options.end.clone(), settings)?;
+        let inner = self.inner.cube.iter(
+            options.start.clone(),
+            options.end.clone(),
+            options.expected_entries,
+            settings,
+        )?;
         Ok(Iter::new(inner, options.keys_only, options.snapshot.clone(), self.clone()))
     }
 

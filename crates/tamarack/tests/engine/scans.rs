@@ -523,3 +523,57 @@ fn walks_over_keys_alone_do_not_have_later_ones_read_more() {
     let many = reads_of_a_seek();
     assert!(many > 10 * one && many <= 20 * one, "as many as these walks: {many} and {one}");
 }
+
+/// A walk of so many entries from the middle on, and how many bytes of values were read by the time its first value was there, and at its end.
+fn bytes_of_a_walk(db: &Db, expected_entries: Option<usize>, entries: usize, backward: bool) -> [u64; 2] {
+    let before = db.stats().value_read_bytes;
+    let mut iter = db.iter(&IterOptions { expected_entries, ..IterOptions::default() }).unwrap();
+    iter.seek(&key(KEYS / 2)).unwrap();
+    if backward {
+        iter.prev().unwrap();
+    }
+    let mut first = 0;
+    for step in 0..entries {
+        let number = if backward { KEYS / 2 - 1 - step } else { KEYS / 2 + step };
+        assert_eq!(iter.key(), key(number));
+        assert_eq!(iter.value().unwrap(), [7; 900]);
+        if step == 0 {
+            first = db.stats().value_read_bytes - before;
+        }
+        if step + 1 < entries {
+            if backward { iter.prev() } else { iter.next() }.unwrap();
+        }
+    }
+    // Those who read ahead come that far.
+    std::thread::sleep(Duration::from_millis(20));
+    [first, db.stats().value_read_bytes - before]
+}
+
+#[test]
+fn what_a_caller_expects_is_read_together_and_nothing_behind_it() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &Options { value_codec: Codec::None, ..options() }).unwrap();
+    for step in 0..KEYS {
+        // 4999 is prime to the number of keys: neighbours lie apart.
+        db.put(&key(step * 4999 % KEYS), &[7; 900]).unwrap();
+    }
+    db.flush().unwrap();
+    let [_, one] = bytes_of_a_walk(&db, Some(0), 1, false);
+    assert!((900..1000).contains(&one), "one record, not {one} bytes");
+    for backward in [false, true] {
+        for entries in [2, 40, 64, 65, 500, 1000] {
+            // What lies between two of many is read with them where that is little.
+            let [first, all] = bytes_of_a_walk(&db, Some(entries), entries, backward);
+            assert!(first == all && all >= entries as u64 * one, "{first} and {all} bytes for {entries}");
+            let [as_many, more] = bytes_of_a_walk(&db, Some(entries), entries + 1, backward);
+            assert!(as_many == first && more > all && more <= 4 * all, "who goes on reads on: {more}");
+        }
+        // It is no promise, and later walks learn nothing from it.
+        let [forty, _] = bytes_of_a_walk(&db, Some(40), 40, backward);
+        assert_eq!(bytes_of_a_walk(&db, Some(40), 1, backward), [forty; 2]);
+        let [first, _] = bytes_of_a_walk(&db, None, 1, backward);
+        assert_eq!(first, one);
+    }
+    let [first, all] = bytes_of_a_walk(&db, Some(usize::MAX), KEYS / 2, false);
+    assert!(first < all, "as much as there is memory for, not {first} of {all}");
+}

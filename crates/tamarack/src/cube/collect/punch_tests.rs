@@ -68,7 +68,7 @@ fn a_record_in_a_dead_range_is_damage_and_never_zeros() {
             let values = cube.multi_get(&keys, settings);
             assert_damage(values[0].as_ref().expect_err("a hole"), "was given back");
             assert_eq!(values[1].as_ref().expect("is whole").as_deref(), Some(&VALUE[..]));
-            let mut iter = cube.iter(None, None, settings).expect("nothing is read yet");
+            let mut iter = cube.iter(None, None, None, settings).expect("nothing is read yet");
             iter.seek_to_first().expect("keys are whole");
             assert_damage(&iter.value().expect_err("a hole"), "was given back");
         }

@@ -259,7 +259,9 @@ impl World {
         let end = self.random.one_in(3).then(|| self.key());
         let keys_only = self.random.one_in(4);
         let (verify_checksums, fill_cache) = (self.random.one_in(2), self.random.one_in(2));
-        let options = IterOptions { snapshot, start, end, keys_only, verify_checksums, fill_cache };
+        let expected_entries = self.random.one_in(3).then(|| self.random.below(100));
+        let options =
+            IterOptions { snapshot, start, end, keys_only, expected_entries, verify_checksums, fill_cache };
         self.walkers.push(self.walker(at, &options));
     }
 
