@@ -27,6 +27,7 @@ pub mod pinned;
 mod publish;
 mod reach;
 pub mod read;
+mod read_many;
 pub mod readers;
 mod reading;
 pub mod repair;

@@ -7,7 +7,6 @@ use super::Cube;
 use super::destination::{Destination, InlineValue};
 use super::iter::CubeIter;
 use super::readers::ReaderKind;
-use super::reading::Look;
 use super::rows::Missing;
 use super::snapshot::HeldSequence;
 use super::state::ReadState;
@@ -25,9 +24,8 @@ use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
 use crate::index::table::reader::TablePayload;
 use crate::index::version::Version;
-use crate::vlog::fetch::{Fetched, FetchedValue, How};
+use crate::vlog::fetch::How;
 use crate::vlog::format::record_len;
-use crate::vlog::plan::{Wanted, lie_apart};
 
 /// How a read is done.
 #[derive(Debug, Clone, Copy)]
@@ -42,19 +40,19 @@ pub struct ReadSettings {
 
 impl ReadSettings {
     /// Whether what is read, which is checked then, may be given to others.
-    fn keeps_rows(self) -> bool {
+    pub(super) fn keeps_rows(self) -> bool {
         self.verify && self.fill_cache
     }
 
     /// How values are read.
-    fn how(self) -> How {
+    pub(super) fn how(self) -> How {
         How { verify: self.verify, fill_cache: self.fill_cache }
     }
 }
 
 /// What the index says of a key.
 #[derive(Debug)]
-enum Found<'a> {
+pub(super) enum Found<'a> {
     Absent,
     Inline(InlineValue<'a>),
     Pointer(ValuePointer),
@@ -63,28 +61,8 @@ enum Found<'a> {
 /// How many reads of the log may be under way at once for one fetch: enough to reach an SSD's full rate.
 pub(super) const READ_WAYS: usize = 16;
 
-/// Values that are to be read from the log, and their keys, one after the other.
-#[derive(Default)]
-struct WantedValues {
-    keys: Vec<u8>,
-    values: Vec<Wanted>,
-}
-
-/// What is known of many keys so far, in their order.
-#[derive(Default)]
-struct Answers {
-    /// Their values, or nothing yet.
-    results: Vec<Result<Option<Vec<u8>>>>,
-    /// Those that had no row.
-    missing: Vec<Option<Missing>>,
-}
-
 /// Bytes in the log of the longest value that is read where it is known to lie.
 const FOLLOWED_MAX: u32 = 64 << 10;
-/// Of so many keys or more at once ...
-const KEYS_APART_MIN: usize = 32;
-/// ... this part comes first: its reads take the device about as long as looking up the others.
-const KEYS_FIRST_PART: usize = 4;
 
 impl Cube {
     /// Gives the value of `key` to `destination`; `false`, and nothing is given, if there is none.
@@ -129,17 +107,26 @@ impl Cube {
         Ok(true)
     }
 
-    /// Gives `destination` the value that lies in the place which is known of `key`, if that is there yet, and is of `key`. What was not checked may have
-    /// been given back meanwhile (I-13): the place is that of a version which an operation behind the moment may have hidden. A long value is
-    /// looked up: that is little beside reading it, and reading that of another key would be much.
+    /// Gives `destination` the value that lies in the place which is known of `key`, if that is there yet, and is of `key`.
     fn read_in_place(&self, missing: Missing, key: &[u8], destination: &mut impl Destination) -> bool {
-        let Some(pointer) = missing.place().filter(|place| place.stored_len <= FOLLOWED_MAX) else {
+        if missing.place().is_none() {
             return false;
-        };
+        }
+        // It holds the segment until the value was read.
         let state = self.current.peek();
-        state.holds(FileName::Segment(pointer.segment))
-            && self.check_not_given_back(&state.version, pointer).is_ok()
-            && destination.read(&self.reader, pointer, key, true).is_ok()
+        let place = self.known_place(&state, missing);
+        place.is_some_and(|pointer| destination.read(&self.reader, pointer, key, true).is_ok())
+    }
+
+    /// The place that is known of a key, if it is there in `state`: to be followed by who checks what lies there, and looks the key up if that
+    /// is not its value. What was not checked may have been given back meanwhile (I-13): the place is that of a version which an operation behind the
+    /// moment may have hidden. A long value is looked up: that is little beside reading it, and reading that of another key would be much.
+    pub(super) fn known_place(&self, state: &ReadState, missing: Missing) -> Option<ValuePointer> {
+        missing.place().filter(|place| {
+            place.stored_len <= FOLLOWED_MAX
+                && state.holds(FileName::Segment(place.segment))
+                && self.check_not_given_back(&state.version, *place).is_ok()
+        })
     }
 
     /// Whether `key` has a value; reads nothing of the log.
@@ -150,88 +137,6 @@ impl Cube {
         let (state, sequence) = self.moment(settings);
         let found = self.find(&state, key, sequence, settings.fill_cache)?;
         Ok(!matches!(found, Found::Absent))
-    }
-
-    /// The values of `keys`, all at the same moment, their log reads done together. While the device is busy with those of the first keys, the
-    /// others are looked up.
-    pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
-        let (state, sequence) = self.moment(settings);
-        let state = Guard::into_inner(state);
-        let mut answers = Answers::default();
-        // It is no walk, however near its keys are to each other.
-        let how = How { fill_cache: true, ..settings.how() };
-        let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
-        let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
-        self.find_each(&state, &keys[..first], sequence, settings.fill_cache, &mut wanted, &mut answers);
-        // Those that lie together may do so with others.
-        if lie_apart(&wanted.values) {
-            let WantedValues { keys, values } = std::mem::take(&mut wanted);
-            let reading = self.read_values(Arc::new(keys), values, how, &mut Vec::new(), look);
-            look = if reading.was_here() { Look::Here } else { Look::There };
-            readings.push(reading);
-        }
-        self.find_each(&state, &keys[first..], sequence, settings.fill_cache, &mut wanted, &mut answers);
-        if !wanted.values.is_empty() {
-            let WantedValues { keys, values } = wanted;
-            readings.push(self.read_values(Arc::new(keys), values, how, &mut Vec::new(), look));
-        }
-        for Fetched { bytes, found, failed } in readings.into_iter().flat_map(|reading| reading.finish().0) {
-            for FetchedValue { place, pointer, stored } in found {
-                let mut value = Vec::with_capacity(stored.range.len());
-                let unpacked = self.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
-                answers.results[place] = unpacked.map(|()| Some(value));
-            }
-            failed.into_iter().for_each(|(place, error)| answers.results[place] = Err(error));
-        }
-        let Answers { results, missing } = answers;
-        if settings.keeps_rows() {
-            for ((key, missing), result) in keys.iter().zip(missing).zip(&results) {
-                if let (Some(missing), Ok(Some(value))) = (missing, result) {
-                    self.rows.keep(missing, key, value, sequence);
-                }
-            }
-        }
-        results
-    }
-
-    /// Looks `keys` up, and adds to `answers` what that gives. Values in the log are left to be read: they are added to `wanted`.
-    fn find_each(
-        &self,
-        state: &ReadState,
-        keys: &[&[u8]],
-        sequence: Sequence,
-        fill_cache: bool,
-        wanted: &mut WantedValues,
-        answers: &mut Answers,
-    ) {
-        for key in keys {
-            let missing = match self.rows.get(key, sequence) {
-                Ok(value) => {
-                    answers.results.push(Ok(Some(value.to_vec())));
-                    answers.missing.push(None);
-                    continue;
-                }
-                Err(missing) => missing,
-            };
-            let found = self.find(state, key, sequence, fill_cache);
-            let result = found.and_then(|found| match found {
-                Found::Absent => Ok(None),
-                Found::Inline(value) => Ok(Some(value.as_ref().to_vec())),
-                Found::Pointer(pointer) => {
-                    let pointer = self.present_place(&state.version, pointer)?;
-                    let start = wanted.keys.len();
-                    wanted.keys.extend_from_slice(key);
-                    wanted.values.push(Wanted {
-                        place: answers.results.len(),
-                        pointer,
-                        key: start..wanted.keys.len(),
-                    });
-                    Ok(None)
-                }
-            });
-            answers.results.push(result);
-            answers.missing.push(Some(missing));
-        }
     }
 
     /// A walk over `start..end`, which is said to want `expected` entries.
@@ -309,7 +214,7 @@ impl Cube {
     }
 
     /// What a read looks into, and the moment that it sees.
-    fn moment(&self, settings: ReadSettings) -> (Guard<Arc<ReadState>>, Sequence) {
+    pub(super) fn moment(&self, settings: ReadSettings) -> (Guard<Arc<ReadState>>, Sequence) {
         match settings.sequence {
             // Taken before: whatever it sees is in the state and in segments that the state holds.
             Some(sequence) => (self.current.peek(), sequence),
@@ -318,7 +223,7 @@ impl Cube {
     }
 
     /// Looks `key` up.
-    fn find<'a>(
+    pub(super) fn find<'a>(
         &self,
         state: &'a ReadState,
         key: &[u8],

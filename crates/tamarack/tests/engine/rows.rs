@@ -1,5 +1,6 @@
 //! The row cache, as a program sees it: reads are the same with it, and cost less.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tamarack::{Db, ErrorKind, GcGoal, Options, ReadOptions, Stats, WriteBatch, WriteOptions};
@@ -88,12 +89,19 @@ fn a_row_never_hides_a_write_nor_shows_one_to_an_older_snapshot() {
 fn where_a_value_lies_is_known_until_it_is_written_again() {
     let directory = fast_directory();
     let options = Options { block_cache_bytes: 0, row_cache_bytes: 64 << 10, ..tiny_without_gc() };
-    let value = |round: u8| vec![round; 3000];
+    let (usual, value) = (ReadOptions::default(), |round: u8| vec![round; 3000]);
+    let blocks = |db: &Db| db.stats().data_block_reads;
     let looks = |db: &Db, key: &[u8], expected: Option<Vec<u8>>| {
-        let blocks = |db: &Db| db.stats().data_block_reads;
         let before = blocks(db);
         assert!(db.get(key).unwrap() == expected, "another value of {key:?}");
         blocks(db) - before
+    };
+    let all = |db: &Db, keys: Range<u8>, read: &ReadOptions| {
+        let keys: Vec<[u8; 1]> = keys.map(|key| [key]).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        let before = blocks(db);
+        let values: Vec<_> = db.multi_get(&keys, read).into_iter().map(Result::unwrap).collect();
+        (values, blocks(db) - before)
     };
     let db = Db::open(directory.path(), options.clone()).unwrap();
     for key in 0..40_u8 {
@@ -124,7 +132,8 @@ fn where_a_value_lies_is_known_until_it_is_written_again() {
     for key in 0..40_u8 {
         let expected = Some(value(if key % 4 > 0 { key + 100 } else { key }));
         looks(&db, &[key], expected.clone());
-        assert_eq!(looks(&db, &[key], expected), 0, "the look told");
+        assert_eq!(looks(&db, &[key], expected.clone()), 0, "the look told");
+        assert_eq!(all(&db, key..key + 1, &usual), (vec![expected], 0), "many keys at once, too");
     }
     db.close().unwrap();
     let db = Db::open(directory.path(), options).unwrap();
@@ -133,6 +142,25 @@ fn where_a_value_lies_is_known_until_it_is_written_again() {
     let unkept = ReadOptions { fill_cache: false, ..ReadOptions::default() };
     assert_eq!(db.get_with(&[12], &unkept).unwrap(), Some(value(12)));
     assert!(looks(&db, &[12], Some(value(12))) > 0, "reads that leave no trace leave no place");
+    // The same for many keys at once: places that are known, and those that are not; a value that is gone; ones that moved.
+    let expected = |keys: Range<u8>| {
+        keys.map(|key| Some(value(if key % 4 > 0 { key + 100 } else { key }))).collect::<Vec<_>>()
+    };
+    let (values, unkept) = (all(&db, 20..40, &unkept), all(&db, 20..40, &unkept).1);
+    assert_eq!(values.0, expected(20..40));
+    assert!(unkept > 0, "reads that leave no trace leave no place");
+    assert_eq!(all(&db, 20..40, &usual).0, expected(20..40));
+    assert_eq!(all(&db, 20..40, &usual), (expected(20..40), 0));
+    for key in 20..30_u8 {
+        db.delete(&[key]).unwrap();
+    }
+    db.put(&[30], b"inline").unwrap();
+    db.flush().unwrap();
+    let (values, looked) = all(&db, 20..40, &usual);
+    assert!(looked > 0);
+    assert_eq!(values[..10], vec![None; 10]);
+    assert_eq!(values[10], Some(b"inline".to_vec()));
+    assert_eq!(values[11..], expected(31..40));
 }
 
 /// Tells readers to end, however the writer does.

@@ -1,0 +1,161 @@
+//! Reads of many keys at one moment.
+//!
+//! What a key leads to is looked for as a get does it, and all values that are in the log are read together: many reads are under way then, as
+//! the device wants it. A value is read where it is known to lie, without a look into the index; should something else be there, the key is looked
+//! up, and the value read once more.
+
+use super::Cube;
+use super::read::{Found, ReadSettings};
+use super::reading::{Look, Reading};
+use super::rows::Missing;
+use super::state::ReadState;
+use crate::base::error::Result;
+use crate::base::ids::Sequence;
+use crate::base::pointer::ValuePointer;
+use crate::base::swap::Guard;
+use crate::base::sync::Arc;
+use crate::vlog::fetch::{Fetched, FetchedValue, How};
+use crate::vlog::plan::{Wanted, lie_apart};
+
+/// Of so many keys or more at once ...
+const KEYS_APART_MIN: usize = 32;
+/// ... this part comes first: its reads take the device about as long as looking up the others.
+const KEYS_FIRST_PART: usize = 4;
+
+/// What is asked for, and at which moment.
+struct Question<'a> {
+    cube: &'a Cube,
+    state: &'a ReadState,
+    sequence: Sequence,
+    settings: ReadSettings,
+    keys: &'a [&'a [u8]],
+}
+
+/// What is known of a key.
+struct Answer {
+    /// Its value, or nothing yet.
+    value: Result<Option<Vec<u8>>>,
+    /// `None` if it had a row.
+    missing: Option<Missing>,
+    /// Its value is being read where it was known to lie.
+    is_followed: bool,
+}
+
+/// Values that are to be read from the log, and their keys, one after the other.
+#[derive(Default)]
+struct WantedValues {
+    keys: Vec<u8>,
+    values: Vec<Wanted>,
+}
+
+impl WantedValues {
+    fn add(&mut self, place: usize, key: &[u8], pointer: ValuePointer) {
+        let start = self.keys.len();
+        self.keys.extend_from_slice(key);
+        self.values.push(Wanted { place, pointer, key: start..self.keys.len() });
+    }
+}
+
+impl Cube {
+    /// The values of `keys`, all at the same moment, their log reads done together. While the device is busy with those of the first keys, the
+    /// others are looked up.
+    pub fn multi_get(&self, keys: &[&[u8]], settings: ReadSettings) -> Vec<Result<Option<Vec<u8>>>> {
+        let (state, sequence) = self.moment(settings);
+        let state = Guard::into_inner(state);
+        let question = Question { cube: self, state: &state, sequence, settings, keys };
+        let mut answers = Vec::with_capacity(keys.len());
+        let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
+        let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
+        keys[..first].iter().for_each(|key| question.begin(key, &mut answers, &mut wanted));
+        // Those that lie together may do so with others.
+        if lie_apart(&wanted.values) {
+            let reading = question.read(std::mem::take(&mut wanted), look);
+            look = if reading.was_here() { Look::Here } else { Look::There };
+            readings.push(reading);
+        }
+        keys[first..].iter().for_each(|key| question.begin(key, &mut answers, &mut wanted));
+        if !wanted.values.is_empty() {
+            readings.push(question.read(wanted, look));
+        }
+        let mut lost = WantedValues::default();
+        readings.into_iter().for_each(|reading| question.take(reading, &mut answers, &mut lost));
+        if !lost.values.is_empty() {
+            let reading = question.read(lost, Look::Here);
+            question.take(reading, &mut answers, &mut WantedValues::default());
+        }
+        if settings.keeps_rows() {
+            for (key, Answer { value, missing, .. }) in keys.iter().zip(&answers) {
+                if let (Some(missing), Ok(Some(value))) = (missing, value) {
+                    self.rows.keep(*missing, key, value, sequence);
+                }
+            }
+        }
+        answers.into_iter().map(|answer| answer.value).collect()
+    }
+}
+
+impl Question<'_> {
+    /// Adds the answer for the next key. A value in the log is left to be read: it is added to `wanted`.
+    fn begin(&self, key: &[u8], answers: &mut Vec<Answer>, wanted: &mut WantedValues) {
+        let place = answers.len();
+        answers.push(match self.cube.rows.get(key, self.sequence) {
+            Ok(value) => Answer { value: Ok(Some(value.to_vec())), missing: None, is_followed: false },
+            Err(missing) => {
+                let known =
+                    if self.settings.verify { self.cube.known_place(self.state, missing) } else { None };
+                let value = match known {
+                    Some(pointer) => {
+                        wanted.add(place, key, pointer);
+                        Ok(None)
+                    }
+                    None => self.look_up(place, missing, wanted),
+                };
+                Answer { value, missing: Some(missing), is_followed: known.is_some() }
+            }
+        });
+    }
+
+    /// What the index says of the key in `place`.
+    fn look_up(&self, place: usize, missing: Missing, wanted: &mut WantedValues) -> Result<Option<Vec<u8>>> {
+        let Self { cube, state, sequence, settings, keys } = *self;
+        Ok(match cube.find(state, keys[place], sequence, settings.fill_cache)? {
+            Found::Absent => None,
+            Found::Inline(value) => Some(value.as_ref().to_vec()),
+            Found::Pointer(pointer) => {
+                let pointer = cube.present_place(&state.version, pointer)?;
+                wanted.add(place, keys[place], pointer);
+                if settings.fill_cache {
+                    cube.rows.note_place(missing, sequence, pointer);
+                }
+                None
+            }
+        })
+    }
+
+    /// Begins to read `wanted`.
+    fn read(&self, wanted: WantedValues, look: Look<'_>) -> Reading {
+        // It is no walk, however near its keys are to each other.
+        let how = How { fill_cache: true, ..self.settings.how() };
+        let WantedValues { keys, values } = wanted;
+        self.cube.read_values(Arc::new(keys), values, how, &mut Vec::new(), look)
+    }
+
+    /// Waits for the values of `reading`. Those that did not lie where they were followed to are looked up, and added to `lost` if they are to be read again.
+    fn take(&self, reading: Reading, answers: &mut [Answer], lost: &mut WantedValues) {
+        for Fetched { bytes, found, failed } in reading.finish().0 {
+            for FetchedValue { place, pointer, stored } in found {
+                let mut value = Vec::with_capacity(stored.range.len());
+                let unpacked =
+                    self.cube.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
+                answers[place].value = unpacked.map(|()| Some(value));
+            }
+            for (place, error) in failed {
+                let was_followed = std::mem::take(&mut answers[place].is_followed);
+                answers[place].value = match answers[place].missing {
+                    Some(missing) if was_followed => self.look_up(place, missing, lost),
+                    _ => Err(error),
+                };
+            }
+        }
+    }
+}
