@@ -7,6 +7,7 @@
 //! alone causes no reads of the log. While most values are asked for windows grow up to a budget of bytes, and the next
 //! windows are read by other threads while the caller is busy with the present one.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::Cube;
@@ -69,7 +70,9 @@ pub struct CubeIter {
     direction: Direction,
     beyond: Beyond,
     window_entries: usize,
-    /// How many entries the caller has said that it will want from where it begins.
+    /// How many entries the caller has said that it will want from where it puts the iterator ...
+    told: Option<usize>,
+    /// ... if it has put it there: what it will want behind a turn it has not said.
     expected: Option<usize>,
     /// How many entries were taken from there on.
     taken: usize,
@@ -99,7 +102,7 @@ impl CubeIter {
         cube: Arc<Cube>,
         state: HeldState,
         cursor: VisibleCursor,
-        expected: Option<usize>,
+        told: Option<usize>,
         how: How,
     ) -> Self {
         Self {
@@ -110,7 +113,8 @@ impl CubeIter {
             direction: Direction::Forward,
             beyond: Beyond::Nothing,
             window_entries: 1,
-            expected,
+            told,
+            expected: None,
             taken: 0,
             memory: None,
             steps: 0,
@@ -133,17 +137,17 @@ impl CubeIter {
 
     /// Goes to the first entry at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.place(Direction::Forward, |cursor, out| cursor.first_from(Some(key), out))
+        self.place(Direction::Forward, self.told, |cursor, out| cursor.first_from(Some(key), out))
     }
 
     /// Goes to the first entry.
     pub fn seek_to_first(&mut self) -> Result<()> {
-        self.place(Direction::Forward, |cursor, out| cursor.first_from(None, out))
+        self.place(Direction::Forward, self.told, |cursor, out| cursor.first_from(None, out))
     }
 
     /// Goes to the last entry.
     pub fn seek_to_last(&mut self) -> Result<()> {
-        self.place(Direction::Backward, |cursor, out| cursor.last_before(None, out))
+        self.place(Direction::Backward, self.told, |cursor, out| cursor.last_before(None, out))
     }
 
     /// Goes to the next entry; only while valid.
@@ -186,10 +190,11 @@ impl CubeIter {
         }
     }
 
-    /// Starts anew where `seek` puts the cursor.
+    /// Starts anew where `seek` puts the cursor, in the expectation of so many entries.
     fn place(
         &mut self,
         direction: Direction,
+        expected: Option<usize>,
         seek: impl FnOnce(&mut VisibleCursor, &mut Entries<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.note_reach();
@@ -203,6 +208,7 @@ impl CubeIter {
         self.steps = 0;
         self.reached = 0;
         self.window_entries = 1;
+        self.expected = expected;
         self.taken = 0;
         self.beyond = Beyond::Nothing;
         if seek(&mut self.cursor, &mut self.window.entries())? {
@@ -218,7 +224,7 @@ impl CubeIter {
 
     /// Has later walks know how far this one went.
     fn note_reach(&self) {
-        if self.reached > 0 && self.expected.is_none() {
+        if self.reached > 0 && self.told.is_none() {
             self.cube.reach.note(self.reached);
         }
     }
@@ -243,10 +249,13 @@ impl CubeIter {
     /// Goes on in the other direction: what was read ahead is on the wrong side.
     fn turn(&mut self, direction: Direction) -> Result<()> {
         let key = self.key().to_vec();
+        let expected = self.told.filter(|_| self.steps == 0);
         match direction {
-            Direction::Backward => self.place(direction, |cursor, out| cursor.last_before(Some(&key), out)),
+            Direction::Backward => {
+                self.place(direction, expected, |cursor, out| cursor.last_before(Some(&key), out))
+            }
             Direction::Forward => {
-                self.place(direction, |cursor, out| cursor.first_from(Some(&key), out))?;
+                self.place(direction, expected, |cursor, out| cursor.first_from(Some(&key), out))?;
                 self.step(direction)
             }
         }
@@ -257,6 +266,11 @@ impl CubeIter {
         let asks_for_most = self.asked * 2 >= self.window.len();
         let largest = if asks_for_most { WINDOW_ENTRIES_MAX } else { WINDOW_ENTRIES_FEW };
         self.window_entries = (self.window_entries * 2).min(self.steps as usize).min(largest);
+        let order = self.expected.map(|all| (self.steps as usize).cmp(&all));
+        if order == Some(Ordering::Equal) {
+            // That was all, it has said. Otherwise it goes on as one that begins.
+            self.window_entries = self.cube.reach.usual();
+        }
         self.enter_empty();
         if let Some(next) = self.ahead.pop_front() {
             self.spare_windows.push(std::mem::replace(&mut self.window, next));
@@ -270,7 +284,7 @@ impl CubeIter {
             return if let Beyond::Failure(error) = beyond { Err(error) } else { Ok(()) };
         }
         self.trim_spare();
-        if asks_for_most && self.window_entries > WINDOW_ENTRIES_FEW {
+        if asks_for_most && (self.window_entries > WINDOW_ENTRIES_FEW || order == Some(Ordering::Less)) {
             self.read_ahead();
         }
         Ok(())
@@ -353,14 +367,19 @@ impl CubeIter {
 
     /// Reads the next entries into `window`, behind what is in it.
     fn fill(&mut self, window: &mut Window) {
-        let bytes_max = self.window_bytes_max();
+        let (mut bytes_max, mut is_all) = (WINDOW_BYTES_MIN, false);
         let left = self.expected.map_or(0, |all| all.saturating_sub(self.taken));
         let entries_max = if left > 0 { self.window_entries.min(left) } else { self.window_entries };
         let mut out = window.entries();
-        while matches!(self.beyond, Beyond::Unknown)
-            && out.len() < entries_max
-            && out.memory_bytes() < bytes_max
-        {
+        while matches!(self.beyond, Beyond::Unknown) && out.len() < entries_max {
+            if out.memory_bytes() >= bytes_max {
+                if is_all {
+                    break;
+                }
+                // Memory is taken by those alone who want so much.
+                (bytes_max, is_all) = (self.window_bytes_max(), true);
+                continue;
+            }
             let added = match self.direction {
                 Direction::Forward => self.cursor.next_entry(&mut out),
                 Direction::Backward => self.cursor.previous_entry(&mut out),

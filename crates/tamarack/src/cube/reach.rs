@@ -1,6 +1,6 @@
 //! How far walks usually go: what the first window of the next one has in it.
 //!
-//! Nobody says in advance how many entries a scan will want. If it is given one at first and then ever more, each window waits for the
+//! Few say in advance how many entries a scan will want. If it is given one at first and then ever more, each window waits for the
 //! device by itself; if it is given many, those that it does not want were read in vain. So the cube remembers how many entries three
 //! of four walks reached that asked for values, and the next walk begins with so many.
 

@@ -108,7 +108,7 @@ impl Question<'_> {
                         wanted.add(place, key, pointer);
                         Ok(None)
                     }
-                    None => self.look_up(place, missing, wanted),
+                    None => self.look_up(place, wanted),
                 };
                 Answer { value, missing: Some(missing), is_followed: known.is_some() }
             }
@@ -116,7 +116,7 @@ impl Question<'_> {
     }
 
     /// What the index says of the key in `place`.
-    fn look_up(&self, place: usize, missing: Missing, wanted: &mut WantedValues) -> Result<Option<Vec<u8>>> {
+    fn look_up(&self, place: usize, wanted: &mut WantedValues) -> Result<Option<Vec<u8>>> {
         let Self { cube, state, sequence, settings, keys } = *self;
         Ok(match cube.find(state, keys[place], sequence, settings.fill_cache)? {
             Found::Absent => None,
@@ -124,9 +124,6 @@ impl Question<'_> {
             Found::Pointer(pointer) => {
                 let pointer = cube.present_place(&state.version, pointer)?;
                 wanted.add(place, keys[place], pointer);
-                if settings.fill_cache {
-                    cube.rows.note_place(missing, sequence, pointer);
-                }
                 None
             }
         })
@@ -142,20 +139,125 @@ impl Question<'_> {
 
     /// Waits for the values of `reading`. Those that did not lie where they were followed to are looked up, and added to `lost` if they are to be read again.
     fn take(&self, reading: Reading, answers: &mut [Answer], lost: &mut WantedValues) {
-        for Fetched { bytes, found, failed } in reading.finish().0 {
+        let Self { cube, sequence, settings, .. } = *self;
+        for Fetched { bytes, found, mut failed } in reading.finish().0 {
             for FetchedValue { place, pointer, stored } in found {
                 let mut value = Vec::with_capacity(stored.range.len());
-                let unpacked =
-                    self.cube.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value);
-                answers[place].value = unpacked.map(|()| Some(value));
+                if let Err(error) =
+                    cube.reader.unpack(pointer, stored.codec, &bytes[stored.range], &mut value)
+                {
+                    failed.push((place, error));
+                    continue;
+                }
+                let answer = &mut answers[place];
+                answer.value = Ok(Some(value));
+                if let Some(missing) = answer.missing.filter(|_| settings.fill_cache && !answer.is_followed) {
+                    cube.rows.note_place(missing, sequence, pointer);
+                }
             }
             for (place, error) in failed {
                 let was_followed = std::mem::take(&mut answers[place].is_followed);
-                answers[place].value = match answers[place].missing {
-                    Some(missing) if was_followed => self.look_up(place, missing, lost),
-                    _ => Err(error),
-                };
+                answers[place].value = if was_followed { self.look_up(place, lost) } else { Err(error) };
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::base::batch::Operation;
+    use crate::base::ids::SegmentId;
+    use crate::base::options::{GcPolicy, Options, WriteOptions};
+    use crate::cube::open::Shared;
+    use crate::env::pool::WorkerPool;
+    use crate::env::posix::posix_env;
+
+    const KEYS: u8 = 50;
+
+    fn key(number: u8) -> Vec<u8> {
+        // Of several lengths.
+        vec![number; 1 + usize::from(number % 3)]
+    }
+
+    fn value(number: u8, bytes: usize) -> Vec<u8> {
+        vec![number; bytes]
+    }
+
+    /// A cube of so many values, all in tables, but for key 1, which was deleted, and key 2, whose value is in the index.
+    fn cube(directory: &std::path::Path, bytes: usize) -> Arc<Cube> {
+        let env = posix_env();
+        let mut options = Options {
+            row_cache_bytes: 256 << 10,
+            gc: GcPolicy::Off,
+            inline_value_max: 8,
+            ..Options::default()
+        };
+        let workers = WorkerPool::new(&env, "test", 3).expect("threads can be started");
+        let shared = Shared::new(workers, &mut options);
+        let (cube, _lock) = Cube::open(env, directory, options, shared).expect("an empty directory");
+        let write = |operation: Operation<'_>| {
+            cube.write_one(operation, &WriteOptions::default()).expect("there is room")
+        };
+        for number in 0..KEYS {
+            write(Operation::Put { key: &key(number), value: &value(number, bytes) });
+        }
+        write(Operation::Delete { key: &key(1) });
+        write(Operation::Put { key: &key(2), value: b"2" });
+        cube.flush().expect("there is room");
+        cube
+    }
+
+    fn expected(number: u8, bytes: usize) -> Option<Vec<u8>> {
+        match number {
+            1 => None,
+            2 => Some(b"2".to_vec()),
+            _ => Some(value(number, bytes)),
+        }
+    }
+
+    /// What is known of a key that has no row.
+    fn missing(cube: &Cube, number: u8) -> Missing {
+        cube.rows.get(&key(number), cube.publisher.visible()).expect_err("nothing was read yet")
+    }
+
+    /// Has `place` be known of a key.
+    fn mislead(cube: &Cube, number: u8, place: ValuePointer) {
+        cube.rows.note_place(missing(cube, number), cube.publisher.visible(), place);
+        assert_eq!(missing(cube, number).place(), Some(place));
+    }
+
+    fn assert_all_are_found(cube: &Cube, bytes: usize, verify: bool) {
+        let settings = ReadSettings { sequence: None, verify, fill_cache: true };
+        let numbers: Vec<u8> = (0..KEYS).chain([0, 1, 2, 3]).collect();
+        for numbers in [&numbers[..], &numbers[..5]] {
+            let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| key(number)).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            for (value, &number) in cube.multi_get(&keys, settings).into_iter().zip(numbers) {
+                assert!(value.expect("nothing is damaged") == expected(number, bytes), "{number}");
+            }
+        }
+    }
+
+    /// I-16. Values of which all become rows, ones that are too large for that, and ones of which each needs a read of its own.
+    #[test]
+    fn a_value_that_lies_elsewhere_is_found_all_the_same() {
+        for (bytes, verify) in [(500, true), (500, false), (9000, true), (30_000, true)] {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let cube = cube(directory.path(), bytes);
+            let of_other = missing(&cube, 40).place().expect("the write told");
+            mislead(&cube, 0, of_other);
+            mislead(&cube, 1, of_other);
+            mislead(&cube, 2, ValuePointer { stored_len: of_other.stored_len / 2, ..of_other });
+            mislead(&cube, 3, ValuePointer { offset: of_other.offset + 100, ..of_other });
+            mislead(&cube, 4, ValuePointer { offset: u32::MAX - 10, ..of_other });
+            mislead(&cube, 5, ValuePointer { segment: SegmentId(77), ..of_other });
+            assert_all_are_found(&cube, bytes, verify);
+            for number in [0, 3, 4, 5].into_iter().filter(|_| bytes > 500) {
+                let place = missing(&cube, number).place().expect("the look told");
+                assert!(place.segment == of_other.segment && place.offset < of_other.offset, "{number}");
+            }
+            assert_all_are_found(&cube, bytes, verify);
         }
     }
 }

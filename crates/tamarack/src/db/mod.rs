@@ -126,8 +126,9 @@ pub struct IterOptions {
     pub end: Option<Vec<u8>>,
     /// Never read values: [`Iter::value`] fails. Default: false.
     pub keys_only: bool,
-    /// How many entries the caller will want from where the iterator is put, if it knows, as YCSB's scans do: values of so many are read
-    /// together, as far as there is memory for them, and none of those behind them until it goes there. What is said is no limit. Without it, how far
+    /// How many entries the caller will want from where it puts the iterator, if it knows, as YCSB's scans do: their values are read
+    /// together, up to 2 MiB and 16,384 at a time, as far as there is memory for them, and none of those behind them before they are asked for. It is no limit, 0 is as
+    /// 1, and what follows a turn is not expected. The first value takes as long as all that are read with it. Without this, how far
     /// iterators have gone lately tells how many are read at first. Default: `None`.
     pub expected_entries: Option<usize>,
     /// As in [`ReadOptions`]. Default: true.

@@ -540,9 +540,7 @@ fn bytes_of_a_walk(db: &Db, expected_entries: Option<usize>, entries: usize, bac
         if step == 0 {
             first = db.stats().value_read_bytes - before;
         }
-        if step + 1 < entries {
-            if backward { iter.prev() } else { iter.next() }.unwrap();
-        }
+        if backward { iter.prev() } else { iter.next() }.unwrap();
     }
     // Those who read ahead come that far.
     std::thread::sleep(Duration::from_millis(20));
@@ -576,4 +574,13 @@ fn what_a_caller_expects_is_read_together_and_nothing_behind_it() {
     }
     let [first, all] = bytes_of_a_walk(&db, Some(usize::MAX), KEYS / 2, false);
     assert!(first < all, "as much as there is memory for, not {first} of {all}");
+
+    // It has not said what it will want behind a turn.
+    let mut iter = db.iter(&IterOptions { expected_entries: Some(1000), ..IterOptions::default() }).unwrap();
+    iter.seek(&key(KEYS / 2)).unwrap();
+    (0..1000).for_each(|_| iter.next().unwrap());
+    let before = db.stats().value_read_bytes;
+    iter.prev().unwrap();
+    assert_eq!(iter.value().unwrap(), [7; 900]);
+    assert_eq!(db.stats().value_read_bytes - before, one);
 }

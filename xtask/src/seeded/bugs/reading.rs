@@ -151,6 +151,36 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "places_are_those_of_the_newest_versions"),
     },
     Bug {
+        name: "place-in-vain-is-an-error",
+        what: "Of many keys at once, one whose value does not lie where it was followed to is not looked up.",
+        edits: &[Edit {
+            file: "cube/read_many.rs",
+            find: "if was_followed { self",
+            put: "if !BUG && was_followed { self",
+        }],
+        caught_by: ("lib", "a_value_that_lies_elsewhere_is_found_all_the_same"),
+    },
+    Bug {
+        name: "looked-up-and-not-read",
+        what: "Of many keys at once, one whose value does not lie where it was followed to is looked up, and its value not read.",
+        edits: &[Edit {
+            file: "cube/read_many.rs",
+            find: "if !lost.values.is_empty() {",
+            put: "if !BUG && !lost.values.is_empty() {",
+        }],
+        caught_by: ("lib", "a_value_that_lies_elsewhere_is_found_all_the_same"),
+    },
+    Bug {
+        name: "more-than-was-expected",
+        what: "A walk that has come to the end of what its caller expects has values behind that read ahead.",
+        edits: &[Edit {
+            file: "cube/iter.rs",
+            find: "if order == Some(Ordering::Equal) {",
+            put: "if !BUG && order == Some(Ordering::Equal) {",
+        }],
+        caught_by: ("engine", "what_a_caller_expects_is_read_together_and_nothing_behind_it"),
+    },
+    Bug {
         name: "place-noted-before-the-mark",
         what: "A write that finds the places of its bucket being changed leaves its mark after it has had them forgotten.",
         edits: &[
