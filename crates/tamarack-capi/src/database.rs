@@ -60,7 +60,7 @@ impl Database {
                 keys_only,
                 verify_checksums: read.verify_checksums,
                 fill_cache: read.fill_cache,
-                ..IterOptions::default()
+                expected_entries: reading.expected_entries(),
             };
             Ok(self.db.iter(&options)?)
         });

@@ -1,6 +1,6 @@
 //! How reads and writes are done, and the moments that reads are done at.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
@@ -35,6 +35,8 @@ impl Kind for PinnedValue {
 pub struct Reading {
     verify_checksums: AtomicBool,
     fill_cache: AtomicBool,
+    /// How many entries iterators are expected to be asked for; 0 if that is not known.
+    expected_entries: AtomicUsize,
     /// Whether there is a snapshot, so that reads at the present take no lock.
     at_moment: AtomicBool,
     /// It belongs to the client, who may release it: reads fail then, and nothing is held on disk any more.
@@ -47,6 +49,7 @@ impl Default for Reading {
         Self {
             verify_checksums: verify_checksums.into(),
             fill_cache: fill_cache.into(),
+            expected_entries: 0.into(),
             at_moment: false.into(),
             moment: RwLock::default(),
         }
@@ -78,6 +81,16 @@ impl Reading {
     /// Sets whether blocks that are read stay in the cache.
     pub fn set_fill_cache(&self, on: bool) {
         self.fill_cache.store(on, Ordering::Relaxed);
+    }
+
+    /// How many entries an iterator is expected to be asked for, if that is known.
+    pub fn expected_entries(&self) -> Option<usize> {
+        Some(self.expected_entries.load(Ordering::Relaxed)).filter(|&entries| entries > 0)
+    }
+
+    /// Sets that; 0 is that it is not known.
+    pub fn set_expected_entries(&self, entries: usize) {
+        self.expected_entries.store(entries, Ordering::Relaxed);
     }
 
     /// Sets the moment to read at; `None` is the present.

@@ -220,10 +220,11 @@ impl Database {
     /// keys or against it. It sees the database as it is now.
     ///
     /// ``start`` is in the range and ``stop`` is not, unless ``include_start`` and ``include_stop`` say otherwise. It gives ``(key, value)``
-    /// tuples; keys or values alone without the other; ``None`` without both.
+    /// tuples; keys or values alone without the other; ``None`` without both. With ``expected_entries`` the values of so many are read
+    /// together from where it begins, and none behind them before it is asked for; it is no limit.
     #[pyo3(
         signature = (**options),
-        text_signature = "($self, *, reverse=False, start=None, stop=None, include_start=True, include_stop=False, prefix=None, include_key=True, include_value=True, verify_checksums=True, fill_cache=True)"
+        text_signature = "($self, *, reverse=False, start=None, stop=None, include_start=True, include_stop=False, prefix=None, include_key=True, include_value=True, expected_entries=None, verify_checksums=True, fill_cache=True)"
     )]
     fn iterator(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Iterator> {
         self.view.iterator(py, options)

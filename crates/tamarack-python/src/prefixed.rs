@@ -130,7 +130,7 @@ impl PrefixedDatabase {
     /// An iterator over a range. See ``DB.iterator``.
     #[pyo3(
         signature = (**options),
-        text_signature = "($self, *, reverse=False, start=None, stop=None, include_start=True, include_stop=False, prefix=None, include_key=True, include_value=True, verify_checksums=True, fill_cache=True)"
+        text_signature = "($self, *, reverse=False, start=None, stop=None, include_start=True, include_stop=False, prefix=None, include_key=True, include_value=True, expected_entries=None, verify_checksums=True, fill_cache=True)"
     )]
     fn iterator(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Iterator> {
         self.view.iterator(py, options)

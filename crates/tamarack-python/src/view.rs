@@ -219,9 +219,9 @@ impl View {
         let asked = Asked::parse(given, &self.prefix)?;
         let reading = self.reading(py, asked.verify, asked.fill_cache)?;
         let order = Arc::clone(&self.shared.options.comparator);
-        let Asked { range, shape, .. } = asked;
-        let keys_only = !shape.value;
-        let owned = Owned::open(py, &self.shared, move |db| range.open(db, &*order, reading, keys_only))?;
+        let Asked { range, shape, expected, .. } = asked;
+        let walk = IterOptions { keys_only: !shape.value, expected_entries: expected, ..walking(reading) };
+        let owned = Owned::open(py, &self.shared, move |db| range.open(db, &*order, walk))?;
         Iterator::new(py, owned, shape, self.prefix.clone())
     }
 
@@ -236,24 +236,21 @@ impl View {
     /// The engine's iterator over everything, prefix or not.
     pub fn raw(&self, py: Python<'_>, verify: Option<bool>, fill_cache: Option<bool>) -> PyResult<Owned> {
         let reading = self.reading(py, verify, fill_cache)?;
-        Owned::open(py, &self.shared, move |db| db.iter(&walking(reading, None, None, false)))
+        Owned::open(py, &self.shared, move |db| db.iter(&walking(reading)))
     }
 }
 
-fn walking(
-    reading: ReadOptions,
-    start: Option<Vec<u8>>,
-    end: Option<Vec<u8>>,
-    keys_only: bool,
-) -> IterOptions {
+/// A walk over everything that reads so.
+fn walking(reading: ReadOptions) -> IterOptions {
     let ReadOptions { snapshot, verify_checksums, fill_cache } = reading;
-    IterOptions { snapshot, start, end, keys_only, verify_checksums, fill_cache, ..IterOptions::default() }
+    IterOptions { snapshot, verify_checksums, fill_cache, ..IterOptions::default() }
 }
 
 /// What an iterator was asked for.
 struct Asked {
     range: Range,
     shape: Shape,
+    expected: Option<usize>,
     verify: Option<bool>,
     fill_cache: Option<bool>,
 }
@@ -270,9 +267,9 @@ impl Asked {
     fn parse(given: Option<&Bound<'_, PyDict>>, outer: &[u8]) -> PyResult<Self> {
         let range = Range { start: None, stop: None, include_start: true, include_stop: false };
         let shape = Shape { reverse: false, key: true, value: true };
-        let mut asked = Self { range, shape, verify: None, fill_cache: None };
+        let mut asked = Self { range, shape, expected: None, verify: None, fill_cache: None };
         let mut prefix = None;
-        let Self { range, shape, verify, fill_cache } = &mut asked;
+        let Self { range, shape, expected, verify, fill_cache } = &mut asked;
         for (name, value) in keywords(given)? {
             match name.as_str() {
                 "start" => range.start = bound(&value, "start")?,
@@ -283,6 +280,7 @@ impl Asked {
                 "include_stop" => range.include_stop = value.is_truthy()?,
                 "include_key" => shape.key = value.is_truthy()?,
                 "include_value" => shape.value = value.is_truthy()?,
+                "expected_entries" => *expected = value.extract()?,
                 "verify_checksums" => *verify = value.extract()?,
                 "fill_cache" => *fill_cache = value.extract()?,
                 _ => return Err(unknown_keyword("iterator", &name)),
@@ -315,45 +313,46 @@ impl Range {
         }
     }
 
-    /// The engine's iterator over it, whose ranges begin with their start and end before their end.
+    /// The engine's iterator over it, whose ranges begin with their start and end before their end, and which is otherwise as `walk` says.
     fn open(
         self,
         db: &Db,
         order: &dyn Comparator,
-        mut reading: ReadOptions,
-        keys_only: bool,
+        mut walk: IterOptions,
     ) -> tamarack::Result<tamarack::Iter> {
         let Self { mut start, mut stop, include_start, include_stop } = self;
         if order.is_bytewise() {
             start.iter_mut().filter(|_| !include_start).for_each(|key| key.push(0));
             stop.iter_mut().filter(|_| include_stop).for_each(|key| key.push(0));
-            return db.iter(&walking(reading, start, stop, keys_only));
+            return db.iter(&IterOptions { start, end: stop, ..walk });
         }
         // In another order the key behind a bound is known only by looking, at the moment that is then walked.
         if let Some(key) = start.as_mut().filter(|_| !include_start) {
-            let next = key_behind(db, order, &mut reading, key)?;
+            let next = key_behind(db, order, &mut walk, key)?;
             // Nothing is behind it, and nothing is between a key and itself.
             let Some(next) = next else {
-                return db.iter(&walking(reading, Some(key.clone()), Some(key.clone()), keys_only));
+                return db.iter(&IterOptions { start: Some(key.clone()), end: Some(key.clone()), ..walk });
             };
             *key = next;
         }
         if let Some(key) = stop.as_ref().filter(|_| include_stop) {
-            stop = key_behind(db, order, &mut reading, key)?;
+            stop = key_behind(db, order, &mut walk, key)?;
         }
-        db.iter(&walking(reading, start, stop, keys_only))
+        db.iter(&IterOptions { start, end: stop, ..walk })
     }
 }
 
-/// The first key behind `key` that there is, at the moment of `reading`, which is then held.
+/// The first key behind `key` that there is, at the moment of `walk`, which is then held.
 fn key_behind(
     db: &Db,
     order: &dyn Comparator,
-    reading: &mut ReadOptions,
+    walk: &mut IterOptions,
     key: &[u8],
 ) -> tamarack::Result<Option<Vec<u8>>> {
-    reading.snapshot.get_or_insert_with(|| db.snapshot());
-    let mut iter = db.iter(&walking(reading.clone(), Some(key.to_vec()), None, true))?;
+    walk.snapshot.get_or_insert_with(|| db.snapshot());
+    let start = Some(key.to_vec());
+    let mut iter =
+        db.iter(&IterOptions { start, keys_only: true, expected_entries: None, ..walk.clone() })?;
     iter.seek_to_first()?;
     if iter.valid() && order.compare(iter.key(), key).is_eq() {
         iter.next()?;

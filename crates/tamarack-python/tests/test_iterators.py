@@ -286,3 +286,28 @@ def test_a_finalizer_may_use_the_iterator_it_interrupts(db):
         kept[-1][2].append(kept[-1])
         del kept[:-5]
     assert len(seen) < 1000
+
+
+def test_an_expectation_changes_what_is_read_together_and_nothing_else(tmp_path):
+    with tamarack.DB(tmp_path / "db", create_if_missing=True) as db:
+        entries = [(b"key%03d" % number, bytes([number]) * 3000) for number in range(100)]
+        db.update(dict(entries))
+        db.flush()
+
+        def read(**options):
+            before = db.stats()["value_read_bytes"]
+            next(db.iterator(**options))
+            return db.stats()["value_read_bytes"] - before
+
+        one = read(expected_entries=1)
+        assert one > 0 and read(expected_entries=20) == 20 * one
+        for expected in (None, 0, 1, 7, 100, 10**9):
+            options = {"expected_entries": expected}
+            assert list(db.iterator(**options)) == entries
+            assert list(db.iterator(reverse=True, **options)) == entries[::-1]
+            assert list(db.snapshot().iterator(start=b"key050", **options)) == entries[50:]
+            part = db.prefixed_db(b"key")
+            assert list(part.iterator(include_value=False, **options)) == [key[3:] for key, _ in entries]
+        for bad in (-1, 2**64, "many"):
+            with pytest.raises((OverflowError, TypeError)):
+                db.iterator(expected_entries=bad)

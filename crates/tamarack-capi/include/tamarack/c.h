@@ -79,6 +79,11 @@ void tamarack_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, siz
 /* A snapshot that statistics call by a name. Released as any other. */
 const leveldb_snapshot_t* tamarack_create_snapshot_named(leveldb_t* db, const char* name);
 
+/* Iterators that are made with options from then on will be asked for about so many entries from where they are
+ * put: the values of these are read together, and none behind them before it is asked for. It is no limit. 0, as
+ * it is at first, says nothing. */
+void tamarack_readoptions_set_expected_entries(leveldb_readoptions_t* options, size_t entries);
+
 /* An iterator over the keys from start up to but not including limit; NULL is before the first or behind the
  * last key. With keys_only it never reads values, and asking for one is an error. */
 leveldb_iterator_t* tamarack_create_iterator_range(leveldb_t* db, const leveldb_readoptions_t* options,

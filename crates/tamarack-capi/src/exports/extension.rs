@@ -148,6 +148,12 @@ pub extern "C" fn tamarack_create_snapshot_named(db: Given<Database>, name: Text
     })
 }
 
+/// Says how many entries an iterator that is made with `options` will be asked for; 0 takes that back.
+#[unsafe(no_mangle)]
+pub extern "C" fn tamarack_readoptions_set_expected_entries(options: Given<Reading>, entries: usize) {
+    contained("tamarack_readoptions_set_expected_entries", || options.get().set_expected_entries(entries));
+}
+
 /// An iterator over the keys from `start` up to but not including `limit`; `NULL` is before or behind all.
 #[unsafe(no_mangle)]
 pub extern "C" fn tamarack_create_iterator_range(

@@ -66,7 +66,8 @@ static void many_keys(leveldb_t* db, const leveldb_readoptions_t* read) {
   tamarack_multi_get(db, read, 0, NULL, NULL, NULL, NULL, NULL);
 }
 
-static void ranges(leveldb_t* db, const leveldb_readoptions_t* read) {
+static void ranges(leveldb_t* db, leveldb_readoptions_t* read) {
+  tamarack_readoptions_set_expected_entries(read, 1);
   leveldb_iterator_t* iterator = tamarack_create_iterator_range(db, read, "b", 1, "d", 1, 0);
   leveldb_iter_seek_to_first(iterator);
   CHECK_AT(iterator, "b", "two");
@@ -79,6 +80,7 @@ static void ranges(leveldb_t* db, const leveldb_readoptions_t* read) {
   leveldb_iter_seek_to_last(iterator);
   CHECK_AT(iterator, "c", "three");
   leveldb_iter_destroy(iterator);
+  tamarack_readoptions_set_expected_entries(read, 0);
   iterator = tamarack_create_iterator_range(db, read, NULL, 0, "b", 1, 1);
   leveldb_iter_seek_to_last(iterator);
   size_t length;

@@ -183,6 +183,7 @@ class DB:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[tuple[bytes, bytes]]: ...
@@ -198,6 +199,7 @@ class DB:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -213,6 +215,7 @@ class DB:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -228,6 +231,7 @@ class DB:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[None]: ...
@@ -243,6 +247,7 @@ class DB:
         prefix: Buffer | None = None,
         include_key: bool = True,
         include_value: bool = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[Any]: ...
@@ -337,6 +342,7 @@ class PrefixedDB:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[tuple[bytes, bytes]]: ...
@@ -352,6 +358,7 @@ class PrefixedDB:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -367,6 +374,7 @@ class PrefixedDB:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -382,6 +390,7 @@ class PrefixedDB:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[None]: ...
@@ -397,6 +406,7 @@ class PrefixedDB:
         prefix: Buffer | None = None,
         include_key: bool = True,
         include_value: bool = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[Any]: ...
@@ -458,6 +468,7 @@ class Snapshot:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[tuple[bytes, bytes]]: ...
@@ -473,6 +484,7 @@ class Snapshot:
         prefix: Buffer | None = None,
         include_key: Literal[True] = True,
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -488,6 +500,7 @@ class Snapshot:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[True] = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[bytes]: ...
@@ -503,6 +516,7 @@ class Snapshot:
         prefix: Buffer | None = None,
         include_key: Literal[False],
         include_value: Literal[False],
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[None]: ...
@@ -518,6 +532,7 @@ class Snapshot:
         prefix: Buffer | None = None,
         include_key: bool = True,
         include_value: bool = True,
+        expected_entries: int | None = None,
         verify_checksums: bool | None = True,
         fill_cache: bool | None = True,
     ) -> Iterator[Any]: ...
