@@ -66,8 +66,7 @@ static void many_keys(leveldb_t* db, const leveldb_readoptions_t* read) {
   tamarack_multi_get(db, read, 0, NULL, NULL, NULL, NULL, NULL);
 }
 
-static void ranges(leveldb_t* db, leveldb_readoptions_t* read) {
-  tamarack_readoptions_set_expected_entries(read, 1);
+static void ranges(leveldb_t* db, const leveldb_readoptions_t* read) {
   leveldb_iterator_t* iterator = tamarack_create_iterator_range(db, read, "b", 1, "d", 1, 0);
   leveldb_iter_seek_to_first(iterator);
   CHECK_AT(iterator, "b", "two");
@@ -80,7 +79,6 @@ static void ranges(leveldb_t* db, leveldb_readoptions_t* read) {
   leveldb_iter_seek_to_last(iterator);
   CHECK_AT(iterator, "c", "three");
   leveldb_iter_destroy(iterator);
-  tamarack_readoptions_set_expected_entries(read, 0);
   iterator = tamarack_create_iterator_range(db, read, NULL, 0, "b", 1, 1);
   leveldb_iter_seek_to_last(iterator);
   size_t length;
@@ -90,6 +88,36 @@ static void ranges(leveldb_t* db, leveldb_readoptions_t* read) {
   leveldb_iter_get_error(iterator, &error);
   CHECK_FAILS(error, "Invalid argument: ", "keys_only");
   leveldb_iter_destroy(iterator);
+}
+
+/* How many bytes of values are read for the first of a walk that is to show so many. */
+static double bytes_of_a_value(leveldb_t* db, leveldb_readoptions_t* read, size_t expected) {
+  double before = -1, after = -1;
+  size_t length;
+  CHECK(tamarack_stats_number(db, "value_read_bytes", &before));
+  tamarack_readoptions_set_expected_entries(read, expected);
+  leveldb_iterator_t* iterator = leveldb_create_iterator(db, read);
+  leveldb_iter_seek(iterator, "x00", 3);
+  CHECK(leveldb_iter_value(iterator, &length) != NULL && length == 3000);
+  leveldb_iter_destroy(iterator);
+  tamarack_readoptions_set_expected_entries(read, 0);
+  CHECK(tamarack_stats_number(db, "value_read_bytes", &after));
+  return after - before;
+}
+
+static void expectations(leveldb_t* db, leveldb_readoptions_t* read) {
+  char key[] = "x00", value[3001], *error = NULL;
+  memset(value, 'x', 3000);
+  value[3000] = 0;
+  for (; key[1] < '2'; key[1]++) {
+    for (key[2] = '0'; key[2] <= '9'; key[2]++) put(db, key, value);
+  }
+  tamarack_flush(db, &error);
+  CHECK_OK(error);
+  const double one = bytes_of_a_value(db, read, 1);
+  CHECK(one > 0);
+  CHECK(bytes_of_a_value(db, read, 20) == 20 * one);
+  CHECK(bytes_of_a_value(db, read, 0) == one);
 }
 
 static void moments(leveldb_t* db, leveldb_readoptions_t* read) {
@@ -133,6 +161,7 @@ void read_suite(void) {
   in_place(db, read, kept);
   many_keys(db, read);
   ranges(db, read);
+  expectations(db, read);
   moments(db, read);
   leveldb_readoptions_destroy(read);
   leveldb_close(db);
