@@ -114,6 +114,18 @@ impl Estimates {
         }
         sums
     }
+
+    /// What the tables of `version` hold and point to and no table hides; `outdated` of the bytes that estimates have are hidden no more.
+    ///
+    /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
+    /// hidden by a table as long as another points to it. When a compaction drops the pointer, estimates of what hides it are made anew
+    /// ([`Outdated`]). By segment the difference would be mostly what sampling missed; in all, such errors cancel each other for the most part.
+    fn alive(&self, version: &Version, outdated: u64) -> Alive {
+        let mut hidden = HiddenBytes::default();
+        self.of(version).for_each(|(_, estimate)| hidden += estimate.total);
+        hidden.records = hidden.records.saturating_sub(outdated);
+        Alive::of(version.tables().map(|(_, table)| &**table), hidden)
+    }
 }
 
 /// What a sealed segment holds.
@@ -155,6 +167,23 @@ impl Alive {
     }
 }
 
+/// What each sealed segment of `version` holds, by what is known of its tables.
+fn contents<'a>(version: &'a Version, estimates: &Estimates) -> Vec<Content<'a>> {
+    let referenced = version.segments().live_by_home();
+    let moved = version.segments().moved().map(|(id, moved)| (id, moved.table.segment)).collect();
+    let hidden = estimates.hidden_by_home(&moved, estimates.of(version));
+    let content = |entry: &'a SegmentEntry| {
+        let home = entry.meta.id;
+        // What was given back may still be referenced, by entries that are hidden.
+        let dead = version.segments().dead_bytes(home);
+        let left = entry.meta.value_record_bytes.min(entry.meta.end.saturating_sub(dead));
+        let referenced = referenced.get(&home).map_or(0, |live| live.bytes).min(left);
+        let hidden = hidden.get(&home).map_or(0, |&bytes| bytes.min(referenced));
+        Content { entry, live: referenced - hidden, hidden }
+    };
+    version.segments().sealed().map(content).collect()
+}
+
 fn refused(space: &Space, because: &str) -> Error {
     Error::no_space(format!(
         "the database takes {} bytes on disk for {} live ones, which is all that max_space_amplification and its slack allow, \
@@ -164,36 +193,26 @@ fn refused(space: &Space, because: &str) -> Error {
 }
 
 impl Cube {
-    /// What each sealed segment of `version` holds.
+    /// What each sealed segment of `version` holds. Of a version that was replaced meanwhile, what its tables hide may be forgotten already: then more seems
+    /// alive.
     pub(super) fn contents<'a>(&self, version: &'a Version) -> Vec<Content<'a>> {
-        let referenced = version.segments().live_by_home();
-        let moved = version.segments().moved().map(|(id, moved)| (id, moved.table.segment)).collect();
-        let hidden = {
-            let estimates = self.hidden.known.lock();
-            estimates.hidden_by_home(&moved, estimates.of(version))
-        };
-        let content = |entry: &'a SegmentEntry| {
-            let home = entry.meta.id;
-            // What was given back may still be referenced, by entries that are hidden.
-            let dead = version.segments().dead_bytes(home);
-            let left = entry.meta.value_record_bytes.min(entry.meta.end.saturating_sub(dead));
-            let referenced = referenced.get(&home).map_or(0, |live| live.bytes).min(left);
-            let hidden = hidden.get(&home).map_or(0, |&bytes| bytes.min(referenced));
-            Content { entry, live: referenced - hidden, hidden }
-        };
-        version.segments().sealed().map(content).collect()
+        contents(version, &self.hidden.known.lock())
     }
 
     /// The space of the present version.
     pub(super) fn space(&self) -> Space {
+        let estimates = self.hidden.known.lock();
+        // Estimates are forgotten once a version without their tables is shown, so those of the one that is seen under the lock are there.
         let state = self.current.load();
         let version = &state.version;
-        let contents = self.contents(version);
+        let hidden_by_tables =
+            contents(version, &estimates).iter().map(|content| content.hidden).sum::<u64>();
+        let alive = estimates.alive(version, self.hidden.outdated.load(Ordering::Relaxed));
+        let PerLogByte { adds, hides } = estimates.per_log_byte;
+        drop(estimates);
         let unflushed = state.unflushed_log_bytes(self.order.log_bytes());
-        let PerLogByte { adds, hides } = self.hidden.known.lock().per_log_byte;
         let hidden_by_memtables = (unflushed as f64 * hides) as u64;
         let in_memtables = (unflushed as f64 * adds) as u64;
-        let alive = self.alive_in_tables(version);
         let live = (alive.user + in_memtables).saturating_sub(hidden_by_memtables);
         let relocations: u64 =
             version.segments().moved().map(|(_, moved)| u64::from(moved.table.stored_len)).sum();
@@ -201,7 +220,7 @@ impl Cube {
             alive.tables + relocations + unflushed + alive.records.saturating_sub(hidden_by_memtables);
         self.taken_now(Space {
             live,
-            hidden: contents.iter().map(|content| content.hidden).sum::<u64>() + hidden_by_memtables,
+            hidden: hidden_by_tables + hidden_by_memtables,
             goal: goal(live, least, self.options.max_space_amplification),
             least,
             slack: self.slack(),
@@ -230,19 +249,6 @@ impl Cube {
             stock: files.stock_bytes().min(removing),
             ..space
         }
-    }
-
-    /// What the tables of `version` hold and point to and no table hides.
-    ///
-    /// Both sums count pointers, whether garbage collection has left their records behind or not: who was left behind is
-    /// hidden by a table as long as another points to it. When a compaction drops the pointer, estimates of what hides it are made anew
-    /// ([`Outdated`]). By segment the difference would be mostly what sampling missed; in all, such errors cancel each other for the most part.
-    fn alive_in_tables(&self, version: &Version) -> Alive {
-        let estimates = self.hidden.known.lock();
-        let mut hidden = HiddenBytes::default();
-        estimates.of(version).for_each(|(_, estimate)| hidden += estimate.total);
-        hidden.records = hidden.records.saturating_sub(self.hidden.outdated.load(Ordering::Relaxed));
-        Alive::of(version.tables().map(|(_, table)| &**table), hidden)
     }
 
     /// What the contract allows beyond the goal, in bytes.
@@ -358,8 +364,10 @@ impl Cube {
     /// Forgets the estimates of tables that are gone, and what is noted of segments that are. Estimates of tables that are
     /// about to come, of a flush that has not ended yet, stay.
     pub(super) fn forget_estimates(&self, gone: impl Iterator<Item = TableId>) {
-        let version = self.index.version();
+        let version;
         let mut estimates = self.hidden.known.lock();
+        // Under the lock, so that nothing is forgotten that was noted of a later one.
+        version = self.index.version();
         gone.for_each(|id| drop(estimates.tables.remove(&id)));
         estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
     }
@@ -367,8 +375,9 @@ impl Cube {
     /// What is kept for snapshots alone: what the tables of the present version have in them, and about what they hide in
     /// each other. What only memtables hide is not known yet.
     pub(super) fn held_for_snapshots(&self) -> HeldBytes {
-        let version = self.index.version();
+        let version;
         let estimates = self.hidden.known.lock();
+        version = self.index.version();
         let mut sum = HeldBytes::new();
         for (_, table) in version.tables() {
             let hidden = estimates.tables.get(&table.id).map(|hidden| &hidden.held);
