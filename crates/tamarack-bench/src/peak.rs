@@ -79,7 +79,8 @@ mod tests {
         let before = resources::anonymous_bytes();
         let ((), peak) = Peak::during(directory.path(), || {
             let memory = std::hint::black_box(vec![1_u8; BYTES]);
-            std::thread::sleep(10 * INTERVAL);
+            // Longer than who looks is likely to be kept from it.
+            std::thread::sleep(40 * INTERVAL);
             drop(memory);
         });
         match before.zip(peak.anonymous_bytes) {

@@ -118,7 +118,7 @@ fn a_load_is_written_hardly_more_than_once() {
             level_bytes_base: 128 << 10,
             ..Options::default()
         };
-        let db = Db::open(directory.path(), options).unwrap();
+        let db = Db::open_with_env(directory.path(), options, &unwatched_env()).unwrap();
         for number in 0..puts {
             db.put(&[&[7; 12][..], &key(number)].concat(), &vec![number as u8; value_bytes]).unwrap();
             // A flush takes all memtables that wait for one: on a slow machine, several.

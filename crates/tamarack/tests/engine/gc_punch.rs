@@ -8,7 +8,7 @@ use crate::common::garbage::{
     Content, assert_holds, assert_holds_at, assert_no_orphans, compact, key, quiet,
 };
 use crate::common::place::Place;
-use crate::common::{Watchdog, copy_directory, file_names};
+use crate::common::{PATIENCE_SECONDS, Watchdog, copy_directory, file_names};
 use tamarack::testing::{Call, EIO, ENOSPC, Fault};
 use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, GcReport, IterOptions, Options, ReadOptions};
 
@@ -68,7 +68,7 @@ fn allocated(directory: &Path) -> u64 {
 }
 
 fn assert_recovers(path: &Path, model: &Content, what: &str) {
-    let _watchdog = Watchdog::new(60, what);
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, what);
     let readers = Options { read_only: true, ..roomy() };
     let db = Db::open(path, readers).unwrap_or_else(|error| panic!("{what}: read-only: {error}"));
     assert_holds_at(&db, model, &ReadOptions::default(), what);
@@ -323,7 +323,7 @@ fn fail_each(call: Call, suffix: &str, errno: i32) {
     let (start, model) = start();
     for nth in 1.. {
         let what = format!("{call:?} number {nth} of {suffix:?} fails with {errno}");
-        let _watchdog = Watchdog::new(60, what.clone());
+        let _watchdog = Watchdog::new(PATIENCE_SECONDS, what.clone());
         let place = Place::with_copy(&start.path(), roomy());
         let db = place.open();
         db.wait_idle().unwrap();
