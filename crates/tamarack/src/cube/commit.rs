@@ -155,11 +155,14 @@ impl Cube {
             other => self.clear(other, &mut patience),
         })?;
         let unfinished = Unfinished { cube: self };
-        self.fill(&grant, entries);
+        self.fill(&grant, entries.clone());
         let last = Sequence(grant.first_sequence.0 + need.operations - 1);
         let published = self.publisher.publish(grant.ticket, last);
         std::mem::forget(unfinished);
         published?;
+        if self.rows.had_any() {
+            self.renew_rows(grant.first_sequence, entries);
+        }
         if let Some(range) = grant.prefault.clone() {
             self.prefault(Arc::clone(&grant.segment), range);
         }
@@ -239,6 +242,15 @@ impl Cube {
         }
         grant.segment.write(grant.offset, &bytes)?;
         Ok(Cleared::PlainWrite)
+    }
+
+    /// Has rows of what was put say so, those that are asked for.
+    fn renew_rows<'a>(&self, first: Sequence, entries: impl Iterator<Item = Entry<'a>>) {
+        for (sequence, entry) in (first.0..).map(Sequence).zip(entries) {
+            if let Operation::Put { key, value } = entry.operation {
+                self.rows.renew(key, value, sequence);
+            }
+        }
     }
 
     /// Copies the records of a batch into the mapped segment, and each after that into the memtable.

@@ -18,6 +18,10 @@
 //! A mark covers every key of its bucket, so a write makes rows of other keys useless, too; there are a few buckets for each row that
 //! fits, so that these are few. A useless row is replaced when its key is read again.
 //!
+//! Whoever has written a key whose row was asked for since it was made makes it anew, once the write is published, with what it wrote and its own
+//! sequence number as `as_of`. That is what a reader of that moment would do, so the rule holds: another write, before it or behind it in the order of
+//! operations, has another number, and if that is greater, so is its mark. Of what is read and written in turn, reads find rows.
+//!
 //! # Which values become rows
 //!
 //! All, until as much has been kept as fits. Then those whose key was asked for a short while before: a small table remembers what was
@@ -183,6 +187,21 @@ impl Rows {
         }
     }
 
+    /// Has the row of `key`, if it has one that was asked for since it was made, say that operation `sequence` wrote `value`. That is published.
+    pub fn renew(&self, key: &[u8], value: &[u8], sequence: Sequence) {
+        if key.len() + value.len() <= self.row_bytes_max {
+            self.rows.renew(hash_user_key(key), key, sequence, || {
+                Row::new(SharedValue::copy(&Row::head(key, sequence), key, value).into_bytes())
+            });
+        }
+    }
+
+    /// Whether there may be rows to [`renew`](Self::renew).
+    #[inline]
+    pub fn had_any(&self) -> bool {
+        self.rows.had_any()
+    }
+
     fn is_worth_it(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) -> bool {
         let Missing { hash, has_row, .. } = missing;
         !self.are_off()
@@ -290,6 +309,37 @@ mod tests {
     }
 
     #[test]
+    fn a_write_makes_the_row_anew_of_what_is_asked_for() {
+        let rows = of(1 << 20);
+        let write = |sequence, value: &[u8]| {
+            rows.note_write(b"key", Sequence(sequence), None);
+            rows.renew(b"key", value, Sequence(sequence));
+        };
+        let get = |moment| rows.get(b"key", Sequence(moment)).ok().map(|value| value.to_vec());
+        assert!(!rows.had_any());
+        write(6, b"first");
+        assert_eq!(read(&rows, b"key", 6, b"first"), None, "it had none");
+        assert!(rows.had_any());
+        write(7, b"second");
+        assert_eq!(get(7), None, "nobody has asked for it since it came");
+        assert_eq!(read(&rows, b"key", 7, b"second"), None);
+        assert_eq!(get(8).as_deref(), Some(&b"second"[..]));
+        write(9, b"third");
+        assert_eq!((get(8), get(9).as_deref()), (None, Some(&b"third"[..])));
+        // Of two writes the later one may get there first.
+        (10..=11).for_each(|sequence| rows.note_write(b"key", Sequence(sequence), None));
+        rows.renew(b"key", b"fifth", Sequence(11));
+        rows.renew(b"key", b"fourth", Sequence(10));
+        assert_eq!((get(10), get(11).as_deref()), (None, Some(&b"fifth"[..])));
+        rows.note_write(b"key", Sequence(13), None);
+        rows.renew(b"key", b"sixth", Sequence(12));
+        assert_eq!(get(13), None, "another write is behind it");
+        let large = vec![1; rows.row_bytes_max];
+        write(14, &large);
+        assert_eq!(get(14), None);
+    }
+
+    #[test]
     fn what_is_large_is_not_kept_nor_more_than_fits() {
         let rows = of(1 << 20);
         let large = vec![1; rows.row_bytes_max + 1];
@@ -319,19 +369,26 @@ mod tests {
     }
 
     proptest! {
-        /// Few keys, so that they share buckets, and reads at moments of the past and the present.
+        /// Few keys, so that they share buckets, and reads at moments of the past and the present. Writes make rows anew, at once or
+        /// behind others.
         #[test]
         fn rows_say_what_a_model_says(
             steps in proptest::collection::vec((0_u8..30, 0_u8..3, 0_u64..6), 1..400),
         ) {
             let rows = of(6 << 10);
             let mut versions: BTreeMap<(u8, std::cmp::Reverse<u64>), Vec<u8>> = BTreeMap::new();
-            let mut now = 0;
+            let (mut now, mut late) = (0, Vec::new());
             for (key, action, back) in steps {
                 if action == 0 {
                     now += 1;
                     rows.note_write(&[key], Sequence(now), None);
                     versions.insert((key, std::cmp::Reverse(now)), now.to_le_bytes().to_vec());
+                    late.push((key, now));
+                    if back % 2 == 0 {
+                        for (key, sequence) in late.drain(..).rev() {
+                            rows.renew(&[key], &sequence.to_le_bytes(), Sequence(sequence));
+                        }
+                    }
                     continue;
                 }
                 let moment = if action == 1 { now } else { now.saturating_sub(back) };

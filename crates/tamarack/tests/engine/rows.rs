@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tamarack::{Db, ErrorKind, GcGoal, Options, ReadOptions, Stats, WriteBatch, WriteOptions};
 
-use crate::common::{fast_directory, tiny, tiny_without_gc};
+use crate::common::{fast_directory, open, tiny, tiny_without_gc};
 
 fn options() -> Options {
     Options { row_cache_bytes: 1 << 20, ..tiny() }
@@ -23,7 +23,7 @@ fn warm(db: &Db, key: &[u8]) {
 #[test]
 fn what_is_read_again_costs_neither_index_nor_log() {
     let directory = fast_directory();
-    let db = Db::open(directory.path(), Options { block_cache_bytes: 0, ..options() }).unwrap();
+    let db = open(directory.path(), &Options { block_cache_bytes: 0, ..options() }).unwrap();
     let (large, inline) = (vec![7; 1000], vec![8; 10]);
     db.put(b"large", &large).unwrap();
     db.put(b"inline", &inline).unwrap();
@@ -48,6 +48,31 @@ fn what_is_read_again_costs_neither_index_nor_log() {
         assert_eq!(db.get_with(b"other", &without).unwrap().as_ref(), Some(&large));
     }
     assert_eq!(hits(&db), after.row_cache.hits, "nothing is kept of reads that leave no trace");
+}
+
+#[test]
+fn what_is_read_and_written_in_turn_stays_in_its_row() {
+    let directory = fast_directory();
+    let db = open(directory.path(), &options()).unwrap();
+    let value = |round: u8| vec![round; 1000];
+    db.put(b"key", &value(0)).unwrap();
+    (0..2).for_each(|_| warm(&db, b"key"));
+    let before = db.stats();
+    for round in 1..=10 {
+        let mut batch = WriteBatch::new();
+        batch.put(b"other", b"").unwrap();
+        batch.put(b"key", &value(round)).unwrap();
+        batch.delete(b"other").unwrap();
+        db.write(&batch, &WriteOptions::default()).unwrap();
+        assert_eq!(db.get(b"key").unwrap(), Some(value(round)));
+    }
+    let after = db.stats();
+    assert_eq!(after.row_cache.hits - before.row_cache.hits, 10);
+    assert_eq!(after.value_reads, before.value_reads, "none of the log");
+    db.delete(b"key").unwrap();
+    assert_eq!(db.get(b"key").unwrap(), None);
+    db.put(b"key", &value(20)).unwrap();
+    assert_eq!(db.get(b"key").unwrap(), Some(value(20)));
 }
 
 /// I-15.

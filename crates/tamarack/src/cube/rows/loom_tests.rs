@@ -33,3 +33,40 @@ fn loom_no_row_is_served_behind_a_write_of_its_key() {
     });
     assert_eq!(seen, [(0, false), (0, true), (1, false)]);
 }
+
+/// I-15: of two writes that make the row anew, the earlier one late, a reader is served the one that its moment is behind.
+#[test]
+fn loom_a_row_made_anew_is_what_was_written() {
+    let seen = explore("a row, two writes that make it anew, and a reader", 3, || {
+        let rows =
+            Arc::new(Rows::new(1 << 10, &KeyOrder::new(Arc::new(Bytewise)), Sequence(0), Arc::default(), 2));
+        let missing = rows.get(KEY, Sequence(0)).expect_err("it is not there yet");
+        rows.keep(missing, KEY, &[0], Sequence(0));
+        assert!(rows.get(KEY, Sequence(0)).is_ok(), "asked for");
+        let publisher = Publisher::new(Sequence(0));
+        let write = |number: u8| {
+            rows.note_write(KEY, Sequence(number.into()), None);
+            publisher.publish(Ticket(number.into()), Sequence(number.into())).expect("no failure");
+        };
+        let renew = |number: u8| {
+            let rows = Arc::clone(&rows);
+            move || rows.renew(KEY, &[number], Sequence(number.into()))
+        };
+        write(1);
+        let late = thread::spawn(renew(1));
+        let reader = {
+            let (rows, publisher) = (Arc::clone(&rows), Arc::clone(&publisher));
+            thread::spawn(move || {
+                let moment = publisher.visible();
+                (moment.0, rows.get(KEY, moment).ok().map(|value| u64::from(value[0])))
+            })
+        };
+        write(2);
+        renew(2)();
+        late.join().expect("no panic");
+        let (moment, served) = reader.join().expect("no panic");
+        assert!(served.is_none_or(|value| value == moment), "I-15: {served:?} at {moment}");
+        (moment, served)
+    });
+    assert_eq!(seen, [(1, None), (1, Some(1)), (2, None), (2, Some(2))]);
+}

@@ -23,11 +23,13 @@
 //!
 //! Each row has a number of uses, which a lookup increments, up to three. When rows and sets of a shard take more than they may, a hand goes round over the sets,
 //! takes a use from each row that it passes, and takes out those that have none left. New ones have one, so that each is passed by once before it goes.
+//! A write that makes a row anew takes one as well: what is written more often than it is read is left as it is, and goes.
 //! Where nearly all have uses left, the hand is content with fewer the further it has come: nobody waits for it to go round.
 
 use std::mem;
 
 use super::row::Row;
+use crate::base::ids::Sequence;
 use crate::base::large_pages::prefer_large_pages;
 use crate::base::sync::{AtomicBool, Ordering, PlainAtomicU8, RwLock};
 
@@ -35,6 +37,8 @@ use crate::base::sync::{AtomicBool, Ordering, PlainAtomicU8, RwLock};
 const WAYS: usize = 6;
 /// A row that was used so often is kept as well as any.
 const USES_MAX: u8 = 3;
+/// One that comes counts as used so often.
+const USES_OF_NEW: u8 = 1;
 /// The fewest sets that a shard has.
 const SETS_MIN: usize = 4;
 /// There are more sets once there are more rows than this for each ...
@@ -57,6 +61,8 @@ const LARGEST_ROWS_MIN: u64 = 8;
 pub struct RowTable {
     /// A power of two of them.
     shards: Box<[LockedShard]>,
+    /// Whether there has ever been a row.
+    had_any: AtomicBool,
     /// Whether a row had to go for want of memory.
     was_full: AtomicBool,
 }
@@ -105,6 +111,7 @@ impl RowTable {
         let shard = || LockedShard(RwLock::new(Shard::new(bytes >> shards)));
         Self {
             shards: std::iter::repeat_with(shard).take(1 << shards).collect(),
+            had_any: AtomicBool::new(false),
             was_full: AtomicBool::new(false),
         }
     }
@@ -118,6 +125,9 @@ impl RowTable {
     /// Puts a row of `key` there, instead of the one that is there.
     pub fn insert(&self, hash: u64, row: Row) {
         let (shard, mut gone) = (self.shard(hash), Vec::new());
+        if !self.had_any() {
+            self.had_any.store(true, Ordering::Relaxed);
+        }
         let mut locked = shard.write();
         let has_room = locked.insert(set_hash(hash), row, &mut gone);
         let wanted = locked.sets_wanted();
@@ -130,6 +140,28 @@ impl RowTable {
             let mut sets = sets(wanted);
             shard.write().change_sets(&mut sets, &mut gone);
         }
+    }
+
+    /// Puts a newer row of `key` there, which `make` makes, if there is an older one that was looked up since it came; it is as if it had been so once
+    /// less often. The `as_of` of the newer one is given.
+    pub fn renew(&self, hash: u64, key: &[u8], as_of: Sequence, make: impl FnOnce() -> Row) {
+        let (shard, set_hash) = (self.shard(hash), set_hash(hash));
+        if shard.read().used_before(set_hash, key, as_of).is_none() {
+            return;
+        }
+        let (row, mut gone) = (make(), Vec::new());
+        let mut locked = shard.write();
+        if let Some((at, way)) = locked.used_before(set_hash, key, as_of) {
+            let uses = *locked.sets[at].uses[way].get_mut() - 1;
+            locked.put(at, way, set_hash, row, uses, &mut gone);
+            locked.make_room(&mut gone);
+        }
+    }
+
+    /// Whether there has ever been a row.
+    #[inline]
+    pub fn had_any(&self) -> bool {
+        self.had_any.load(Ordering::Relaxed)
     }
 
     /// Whether a row had to go for want of memory.
@@ -172,13 +204,23 @@ impl Shard {
         set.rows[way].clone()
     }
 
+    /// Where there is a row of `key` from before `as_of` that was looked up since it came.
+    fn used_before(&self, hash: u32, key: &[u8], as_of: Sequence) -> Option<(usize, usize)> {
+        let at = self.set(hash);
+        let set = &self.sets[at];
+        let way = set.find(hash, key)?;
+        let is_used = set.uses[way].load(Ordering::Relaxed) > USES_OF_NEW;
+        let is_before = set.rows[way].as_ref().is_some_and(|row| row.as_of() < as_of);
+        (is_used && is_before).then_some((at, way))
+    }
+
     /// What has to go is added to `gone`. Whether there was memory for it.
     fn insert(&mut self, hash: u32, row: Row, gone: &mut Vec<Row>) -> bool {
         let at = self.set(hash);
         let set = &mut self.sets[at];
         let (way, uses) = match set.find(hash, row.key()) {
-            Some(way) => (way, (*set.uses[way].get_mut()).max(1)),
-            None => (set.least_used(), 1),
+            Some(way) => (way, (*set.uses[way].get_mut()).max(USES_OF_NEW)),
+            None => (set.least_used(), USES_OF_NEW),
         };
         self.put(at, way, hash, row, uses, gone);
         // With so many, sets are full for want of memory for more.
@@ -309,7 +351,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::base::ids::Sequence;
     use crate::base::shared_value::SharedValue;
 
     fn row(key: u64, value: &[u8]) -> Row {
@@ -380,6 +421,29 @@ mod tests {
         let others = keys_in(&table, used..many);
         let newer = others.iter().filter(|&&key| key > many - 4_000).count();
         assert!(others.len() > 1_000 && newer * 10 > others.len() * 8, "{newer} of {}", others.len());
+    }
+
+    #[test]
+    fn what_is_written_more_often_than_it_is_read_is_left_as_it_is() {
+        let table = RowTable::new(1 << 20, 1 << 10, 1);
+        let get = || table.get(hash(7), &7_u64.to_le_bytes());
+        let renewed = |as_of| {
+            let (key, mut made) = (7_u64.to_le_bytes(), false);
+            table.renew(hash(7), &key, Sequence(as_of), || {
+                made = true;
+                Row::new(SharedValue::copy(&Row::head(&key, Sequence(as_of)), &key, b"new").into_bytes())
+            });
+            made
+        };
+        assert!(!renewed(2), "there is none");
+        table.insert(hash(7), row(7, b"old"));
+        assert!(!renewed(3), "nobody has asked for it");
+        (0..2).for_each(|_| drop(get()));
+        assert_eq!([4, 5, 6].map(renewed), [true, true, false], "once for each time");
+        assert_eq!(get().map(|row| row.as_of()), Some(Sequence(5)));
+        assert!(!renewed(5), "it is not newer");
+        assert!(renewed(7));
+        check(&table);
     }
 
     #[test]
