@@ -105,7 +105,7 @@ fn a_workload_ends_when_its_time_is_up_and_reads_from_the_device_when_it_is_cold
     let reports = run.json_lines();
     assert_eq!(reports[0]["ops"], json!(2000), "a fill writes every key");
     for report in &reports[1..] {
-        assert!(field(report, "seconds") >= 1.0 && field(report, "ops") > 0.0, "{report}");
+        assert!((1.0..50.0).contains(&field(report, "seconds")) && field(report, "ops") > 0.0, "{report}");
     }
     assert_eq!(reports[2]["found"], reports[2]["ops"]);
     let extra = ["--seconds", "100", "--ops", "10"];

@@ -355,21 +355,29 @@ impl Cube {
     /// Estimates what `tables` hide, which were in the present version a moment ago.
     pub(super) fn estimate_present(&self, tables: &[(u8, Arc<TableMeta>)]) {
         self.estimate_tables(tables);
-        let version = self.index.version();
-        let is_gone = |id: &TableId| version.tables().all(|(_, table)| table.id != *id);
-        // Whoever has replaced them meanwhile may have forgotten what was known before that.
+        let (present, shown) = (self.index.version(), self.current.load());
+        let is_gone = |id: &TableId| {
+            [&present, &shown.version]
+                .iter()
+                .all(|version| version.tables().all(|(_, table)| table.id != *id))
+        };
+        // Whoever has replaced them meanwhile may have forgotten what was known before that; what is shown yet, it will.
         self.forget_estimates(tables.iter().map(|(_, table)| table.id).filter(is_gone));
     }
 
     /// Forgets the estimates of tables that are gone, and what is noted of segments that are. Estimates of tables that are
     /// about to come, of a flush that has not ended yet, stay.
     pub(super) fn forget_estimates(&self, gone: impl Iterator<Item = TableId>) {
-        let version;
+        let (present, shown);
         let mut estimates = self.hidden.known.lock();
-        // Under the lock, so that nothing is forgotten that was noted of a later one.
-        version = self.index.version();
+        // Under the lock, so that nothing is forgotten that was noted of a later version.
+        present = self.index.version();
+        shown = self.current.load();
+        let versions = [&present, &shown.version];
         gone.for_each(|id| drop(estimates.tables.remove(&id)));
-        estimates.collected.retain(|&id, _| version.segments().get(id).is_some());
+        estimates
+            .collected
+            .retain(|&id, _| versions.iter().any(|version| version.segments().get(id).is_some()));
     }
 
     /// What is kept for snapshots alone: what the tables of the present version have in them, and about what they hide in

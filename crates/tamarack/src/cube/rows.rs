@@ -18,8 +18,8 @@
 //! A mark covers every key of its bucket, so a write makes rows of other keys useless, too; there are a few buckets for each row that
 //! fits, so that these are few. A useless row is replaced when its key is read again.
 //!
-//! Whoever has written a key whose row was asked for since it was made makes it anew, once the write is published, with what it wrote and its own
-//! sequence number as `as_of`. That is what a reader of that moment would do, so the rule holds: another write, before it or behind it in the order of
+//! Whoever has written a key whose row was asked for more often than it was made anew makes it anew, once the write is published, with what it wrote
+//! and its own sequence number as `as_of`. That is what a reader of that moment would do, so the rule holds: another write, before it or behind it in the order of
 //! operations, has another number, and if that is greater, so is its mark. Of what is read and written in turn, reads find rows.
 //!
 //! # Which values become rows
@@ -187,10 +187,11 @@ impl Rows {
         }
     }
 
-    /// Has the row of `key`, if it has one that was asked for since it was made, say that operation `sequence` wrote `value`. That is published.
+    /// Has the row of `key`, if it has one that was asked for more often than made anew, say that operation `sequence` wrote `value`. That is published.
     pub fn renew(&self, key: &[u8], value: &[u8], sequence: Sequence) {
-        if key.len() + value.len() <= self.row_bytes_max {
-            self.rows.renew(hash_user_key(key), key, sequence, || {
+        let hash = hash_user_key(key);
+        if key.len() + value.len() <= self.row_bytes_max && self.buckets.last_write(hash) <= sequence {
+            self.rows.renew(hash, key, sequence, || {
                 Row::new(SharedValue::copy(&Row::head(key, sequence), key, value).into_bytes())
             });
         }
@@ -331,9 +332,11 @@ mod tests {
         rows.renew(b"key", b"fifth", Sequence(11));
         rows.renew(b"key", b"fourth", Sequence(10));
         assert_eq!((get(10), get(11).as_deref()), (None, Some(&b"fifth"[..])));
+        write(12, b"sixth");
         rows.note_write(b"key", Sequence(13), None);
-        rows.renew(b"key", b"sixth", Sequence(12));
-        assert_eq!(get(13), None, "another write is behind it");
+        assert_eq!((get(12), get(13)), (None, None), "another write is behind it");
+        rows.renew(b"key", b"late", Sequence(12));
+        assert_eq!(get(13), None);
         let large = vec![1; rows.row_bytes_max];
         write(14, &large);
         assert_eq!(get(14), None);

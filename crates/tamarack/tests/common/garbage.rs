@@ -147,7 +147,7 @@ pub fn assert_no_orphans(db: &Db, directory: &Path, what: &str) {
     let known = segments.iter().map(|segment| segment.id).filter(|&id| id >= COLD_FIRST);
     let known: BTreeSet<_> = known.map(segment_name).collect();
     // Whoever happens to look at the database may be the last to hold a file, and it is removed a little later.
-    for _ in 0..30_000 {
+    for _ in 0..6000 {
         if cold_files(directory) == known {
             break;
         }

@@ -427,7 +427,7 @@ fn what_an_edit_has_no_space_for_is_removed_again() {
             let known: u64 = db.stats().levels.iter().map(|level| level.tables).sum();
             let tables = || file_names(&place.path()).iter().filter(|name| name.ends_with(".table")).count();
             // Files are removed in the background.
-            let are_gone = (0..30_000).any(|_| {
+            let are_gone = (0..6000).any(|_| {
                 std::thread::sleep(Duration::from_millis(10));
                 tables() as u64 == known
             });

@@ -122,6 +122,7 @@ fn collections_that_failed_for_a_moment_are_tried_again_by_themselves() {
         while !is_over() {
             place.time.pass(TICK);
             std::thread::yield_now();
+            assert!(place.time.now() - begin < Duration::from_secs(100_000), "{:?}", db.stats());
         }
         place.time.now() - begin
     };

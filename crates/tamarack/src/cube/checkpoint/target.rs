@@ -165,7 +165,9 @@ impl<'a> Target<'a> {
             self.fs.sync_dir(self.path)?;
         }
         names.retain(|name| *name != current);
-        names.iter().try_for_each(|name| self.fs.remove_file(&self.path.join(name)))
+        // One that stays is no reason to leave others.
+        let removed = names.iter().map(|name| self.fs.remove_file(&self.path.join(name)));
+        removed.fold(Ok(()), io::Result::and)
     }
 }
 

@@ -45,7 +45,7 @@ impl Row {
         &self.0[HEAD_BYTES..HEAD_BYTES + len]
     }
 
-    /// The moment that it was read at.
+    /// The moment that it was read at, or the operation that wrote it.
     #[inline]
     pub fn as_of(&self) -> Sequence {
         Sequence(u64::from_le_bytes(*self.0.first_chunk().expect("every row has a head")))

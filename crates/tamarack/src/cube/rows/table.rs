@@ -124,12 +124,27 @@ impl RowTable {
 
     /// Puts a row of `key` there, instead of the one that is there.
     pub fn insert(&self, hash: u64, row: Row) {
-        let (shard, mut gone) = (self.shard(hash), Vec::new());
         if !self.had_any() {
             self.had_any.store(true, Ordering::Relaxed);
         }
+        self.change(hash, |shard, gone| shard.insert(set_hash(hash), row, gone));
+    }
+
+    /// Puts a newer row of `key` there, which `make` makes, if there is an older one that was used beyond how often one counts as used that comes; it
+    /// takes one use. The `as_of` of the newer one is given.
+    pub fn renew(&self, hash: u64, key: &[u8], as_of: Sequence, make: impl FnOnce() -> Row) {
+        if self.shard(hash).read().used_before(set_hash(hash), key, as_of).is_some() {
+            let row = make();
+            self.change(hash, |shard, gone| shard.renew(set_hash(hash), row, gone));
+        }
+    }
+
+    /// Has a shard changed, which adds what has to go and tells whether there was memory for it.
+    fn change(&self, hash: u64, change: impl FnOnce(&mut Shard, &mut Vec<Row>) -> bool) {
+        // For the row that is replaced.
+        let (shard, mut gone) = (self.shard(hash), Vec::with_capacity(1));
         let mut locked = shard.write();
-        let has_room = locked.insert(set_hash(hash), row, &mut gone);
+        let has_room = change(&mut locked, &mut gone);
         let wanted = locked.sets_wanted();
         let present = locked.sets.len();
         drop(locked);
@@ -139,22 +154,6 @@ impl RowTable {
         if wanted != present {
             let mut sets = sets(wanted);
             shard.write().change_sets(&mut sets, &mut gone);
-        }
-    }
-
-    /// Puts a newer row of `key` there, which `make` makes, if there is an older one that was looked up since it came; it is as if it had been so once
-    /// less often. The `as_of` of the newer one is given.
-    pub fn renew(&self, hash: u64, key: &[u8], as_of: Sequence, make: impl FnOnce() -> Row) {
-        let (shard, set_hash) = (self.shard(hash), set_hash(hash));
-        if shard.read().used_before(set_hash, key, as_of).is_none() {
-            return;
-        }
-        let (row, mut gone) = (make(), Vec::new());
-        let mut locked = shard.write();
-        if let Some((at, way)) = locked.used_before(set_hash, key, as_of) {
-            let uses = *locked.sets[at].uses[way].get_mut() - 1;
-            locked.put(at, way, set_hash, row, uses, &mut gone);
-            locked.make_room(&mut gone);
         }
     }
 
@@ -204,7 +203,7 @@ impl Shard {
         set.rows[way].clone()
     }
 
-    /// Where there is a row of `key` from before `as_of` that was looked up since it came.
+    /// Where there is a row of `key` from before `as_of` that was used more often than one counts as used that comes.
     fn used_before(&self, hash: u32, key: &[u8], as_of: Sequence) -> Option<(usize, usize)> {
         let at = self.set(hash);
         let set = &self.sets[at];
@@ -212,6 +211,18 @@ impl Shard {
         let is_used = set.uses[way].load(Ordering::Relaxed) > USES_OF_NEW;
         let is_before = set.rows[way].as_ref().is_some_and(|row| row.as_of() < as_of);
         (is_used && is_before).then_some((at, way))
+    }
+
+    /// Puts a row in the place of an older one of its key that [was used](Self::used_before), if there is one. As [`insert`](Self::insert).
+    fn renew(&mut self, hash: u32, row: Row, gone: &mut Vec<Row>) -> bool {
+        match self.used_before(hash, row.key(), row.as_of()) {
+            Some((at, way)) => {
+                let uses = *self.sets[at].uses[way].get_mut() - 1;
+                self.put(at, way, hash, row, uses, gone);
+            }
+            None => gone.push(row),
+        }
+        self.make_room(gone)
     }
 
     /// What has to go is added to `gone`. Whether there was memory for it.
@@ -345,236 +356,4 @@ fn sets(count: usize) -> Vec<Set> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::base::shared_value::SharedValue;
-
-    fn row(key: u64, value: &[u8]) -> Row {
-        let key = key.to_le_bytes();
-        Row::new(SharedValue::copy(&Row::head(&key, Sequence(1)), &key, value).into_bytes())
-    }
-
-    /// A hash as good as those of keys.
-    fn hash(key: u64) -> u64 {
-        crate::base::keys::hash_user_key(&key.to_le_bytes())
-    }
-
-    fn keys_in(table: &RowTable, keys: impl Iterator<Item = u64>) -> Vec<u64> {
-        keys.filter(|&key| table.get(hash(key), &key.to_le_bytes()).is_some()).collect()
-    }
-
-    /// Every row is where it is looked for, and the sums are right.
-    fn check(table: &RowTable) {
-        for shard in &table.shards {
-            let shard = shard.0.read();
-            assert!(shard.sets.len().is_power_of_two() && !shard.is_too_large());
-            assert_eq!(shard.sets_wanted(), shard.sets.len());
-            let rows = shard.sets.iter().flat_map(|set| &set.rows).flatten();
-            let sums = rows.fold((0, 0), |(rows, bytes), row| (rows + 1, bytes + row.memory_bytes()));
-            assert_eq!(sums, (shard.rows, shard.row_bytes));
-            for (at, set) in shard.sets.iter().enumerate() {
-                let ways = (0..WAYS).filter(|&way| set.rows[way].is_some());
-                assert!(ways.into_iter().all(|way| shard.set(set.hashes[way]) == at));
-            }
-        }
-    }
-
-    #[test]
-    fn while_there_is_memory_hardly_a_row_goes() {
-        let table = RowTable::new(1 << 30, 1 << 10, 2);
-        let many = 100_000;
-        for key in 0..many {
-            table.insert(hash(key), row(key, b"value"));
-            if key.is_power_of_two() {
-                check(&table);
-            }
-        }
-        check(&table);
-        let there = keys_in(&table, 0..many).len() as u64;
-        assert!((many * 995 / 1000..=many).contains(&there), "{there}");
-        let bytes = table.bytes();
-        (0..many).for_each(|key| table.insert(hash(key), row(key, b"value")));
-        check(&table);
-        assert!(
-            (bytes..bytes * 101 / 100).contains(&table.bytes()),
-            "each takes the place of the one before it"
-        );
-    }
-
-    #[test]
-    fn what_is_used_outlives_what_is_not() {
-        let table = RowTable::new(1 << 20, 1 << 10, 1);
-        let (used, many) = (500, 50_000);
-        for key in 0..many {
-            table.insert(hash(key), row(key, &[7; 300]));
-            if key % 500 == 0 {
-                keys_in(&table, 0..used);
-            }
-        }
-        check(&table);
-        let there = keys_in(&table, 0..used).len();
-        assert!(there > 450, "{there} of {used}");
-        let others = keys_in(&table, used..many);
-        let newer = others.iter().filter(|&&key| key > many - 4_000).count();
-        assert!(others.len() > 1_000 && newer * 10 > others.len() * 8, "{newer} of {}", others.len());
-    }
-
-    #[test]
-    fn what_is_written_more_often_than_it_is_read_is_left_as_it_is() {
-        let table = RowTable::new(1 << 20, 1 << 10, 1);
-        let get = || table.get(hash(7), &7_u64.to_le_bytes());
-        let renewed = |as_of| {
-            let (key, mut made) = (7_u64.to_le_bytes(), false);
-            table.renew(hash(7), &key, Sequence(as_of), || {
-                made = true;
-                Row::new(SharedValue::copy(&Row::head(&key, Sequence(as_of)), &key, b"new").into_bytes())
-            });
-            made
-        };
-        assert!(!renewed(2), "there is none");
-        table.insert(hash(7), row(7, b"old"));
-        assert!(!renewed(3), "nobody has asked for it");
-        (0..2).for_each(|_| drop(get()));
-        assert_eq!([4, 5, 6].map(renewed), [true, true, false], "once for each time");
-        assert_eq!(get().map(|row| row.as_of()), Some(Sequence(5)));
-        assert!(!renewed(5), "it is not newer");
-        assert!(renewed(7));
-        check(&table);
-    }
-
-    #[test]
-    fn a_full_set_loses_the_one_that_is_used_least() {
-        let table = RowTable::new(1 << 20, 1 << 10, 1);
-        // The same set for all, whatever their number.
-        let full = WAYS as u64;
-        let get = |key: u64| table.get(5, &key.to_le_bytes());
-        (0..full).for_each(|key| table.insert(5, row(key, b"")));
-        assert!((0..full).filter(|&key| key != 2).all(|key| get(key).is_some()));
-        table.insert(5, row(full, b""));
-        check(&table);
-        let there: Vec<_> = (0..=full).filter(|&key| get(key).is_some()).collect();
-        assert_eq!(there, [0, 1, 3, 4, 5, 6]);
-    }
-
-    #[test]
-    fn one_row_that_comes_does_not_move_the_hand_round() {
-        let table = RowTable::new(16 << 20, 1 << 10, 1);
-        let full = (0..1_000_000).find(|&key| {
-            table.insert(hash(key), row(key, &[7; 300]));
-            table.shards[0].0.read().hand > 0
-        });
-        let keys = 0..=full.expect("there is an end to it");
-        let there = (0..USES_MAX).map(|_| keys_in(&table, keys.clone()).len()).max().expect("some");
-        let hand = || table.shards[0].0.read().hand;
-        let before = hand();
-        table.insert(0, row(u64::MAX, &[7; 300]));
-        check(&table);
-        let in_vain = PASSED_MAX * usize::from(USES_MAX);
-        // A set that is empty is none that it can take.
-        assert!((in_vain + 1..in_vain + 20).contains(&(hand() - before)));
-        assert!(keys_in(&table, keys).len() >= there - WAYS);
-    }
-
-    #[test]
-    fn large_rows_that_nobody_uses_do_not_displace_small_ones() {
-        let table = RowTable::new(1 << 20, 8 << 10, 1);
-        let small = 0..1_000;
-        small.clone().for_each(|key| table.insert(hash(key), row(key, &[7; 20])));
-        for key in 1_000..5_000 {
-            table.insert(hash(key), row(key, &[7; 4_000]));
-            if key % 100 == 0 {
-                keys_in(&table, small.clone());
-            }
-        }
-        check(&table);
-        let there = keys_in(&table, small).len();
-        assert!(there > 900, "{there}");
-    }
-
-    #[test]
-    fn sets_go_when_rows_become_few() {
-        let table = RowTable::new(1 << 20, 64 << 10, 1);
-        let sets = || table.shards.iter().map(|shard| shard.0.read().sets.len()).sum::<usize>();
-        (0..10_000).for_each(|key| table.insert(hash(key), row(key, b"value")));
-        let many = sets();
-        (10_000..11_000).for_each(|key| table.insert(hash(key), row(key, &[7; 40_000])));
-        check(&table);
-        assert!(sets() <= many / 8, "{many}, {}", sets());
-        let there = keys_in(&table, 10_000..11_000).len();
-        assert!(there > 15, "{there} of 26 that would fit alone");
-    }
-
-    #[test]
-    fn a_row_that_takes_the_place_of_another_has_its_uses() {
-        let table = RowTable::new(1 << 20, 1 << 10, 1);
-        let uses = || {
-            let shard = table.shards[0].0.read();
-            let set = &shard.sets[shard.set(5)];
-            set.uses[set.find(5, &7_u64.to_le_bytes()).expect("it is there")].load(Ordering::Relaxed)
-        };
-        table.insert(5, row(7, b"old"));
-        assert_eq!(uses(), 1);
-        (0..5).for_each(|_| assert!(table.get(5, &7_u64.to_le_bytes()).is_some()));
-        table.insert(5, row(7, b"new"));
-        assert_eq!(uses(), USES_MAX);
-    }
-
-    #[test]
-    fn readers_see_rows_while_sets_change() {
-        let table = RowTable::new(1 << 30, 1 << 10, 1);
-        table.insert(hash(0), row(0, b"value"));
-        std::thread::scope(|scope| {
-            let writer =
-                scope.spawn(|| (1..50_000).for_each(|key| table.insert(hash(key), row(key, b"value"))));
-            while !writer.is_finished() {
-                assert_eq!(keys_in(&table, 0..1), [0]);
-            }
-        });
-        check(&table);
-    }
-
-    #[test]
-    fn a_table_of_tiny_rows_is_full_when_it_has_as_many_sets_as_it_may() {
-        let table = RowTable::new(1 << 20, 1 << 10, 1);
-        assert!((0..100_000).any(|key| {
-            table.insert(hash(key), row(key, b""));
-            table.was_full()
-        }));
-        check(&table);
-        assert!(table.bytes() > 400_000, "{}", table.bytes());
-    }
-
-    #[test]
-    fn a_table_without_memory_keeps_nothing() {
-        let table = RowTable::new(0, 0, usize::MAX);
-        table.insert(7, row(7, b"value"));
-        assert_eq!((table.get(7, &7_u64.to_le_bytes()).is_none(), table.bytes()), (true, 0));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_there_is_what_was_put_there_last(
-            steps in proptest::collection::vec((0_u64..300, 0_usize..200, any::<bool>()), 1..600),
-            alike in any::<bool>(),
-        ) {
-            let table = RowTable::new(20 << 10, 300, 1);
-            let hash_of = |key: u64| if alike { key % 7 } else { hash(key) };
-            let mut model = BTreeMap::new();
-            for (key, len, is_read) in steps {
-                if is_read {
-                    let found = table.get(hash_of(key), &key.to_le_bytes());
-                    let put = model.get(&key).map(|&len| row(key, &vec![1; len]).memory_bytes());
-                    prop_assert!(found.is_none_or(|row| Some(row.memory_bytes()) == put));
-                } else {
-                    table.insert(hash_of(key), row(key, &vec![1; len]));
-                    model.insert(key, len);
-                }
-            }
-            check(&table);
-        }
-    }
-}
+mod tests;

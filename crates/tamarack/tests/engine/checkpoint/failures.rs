@@ -90,6 +90,23 @@ fn all_calls_may_fail_from_some_call_on() {
 }
 
 #[test]
+fn of_a_checkpoint_that_failed_all_goes_that_can_be_removed() {
+    let place = Place::new(tiny());
+    let (mut model, mut random) = (Model::new(), Random::new(8));
+    let db = place.open();
+    churn_and_collect(&db, &mut model, &mut random);
+    db.checkpoint(place.beside("whole")).unwrap();
+    let names = file_names(&place.beside("whole"));
+    let stays = names.iter().find(|name| name.ends_with(".table")).expect("there are tables");
+    place.faults.inject(Fault::on(Call::Rename).path_ending("copy/CURRENT"));
+    place.faults.inject(Fault::on(Call::RemoveFile).path_ending(&format!("copy/{stays}")));
+    let error = db.checkpoint(place.beside("copy")).unwrap_err();
+    assert_eq!((error.kind(), place.faults.triggered()), (ErrorKind::Io, 2), "{error}");
+    let left = file_names(&place.beside("copy"));
+    assert!(names.len() > 3 && left == [stays.clone()], "{left:?} of {names:?}");
+}
+
+#[test]
 fn an_interrupted_checkpoint_is_refused_and_can_be_destroyed() {
     let place = Place::new(tiny());
     let (mut model, mut random) = (Model::new(), Random::new(6));
