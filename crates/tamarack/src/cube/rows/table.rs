@@ -141,8 +141,7 @@ impl RowTable {
 
     /// Has a shard changed, which adds what has to go and tells whether there was memory for it.
     fn change(&self, hash: u64, change: impl FnOnce(&mut Shard, &mut Vec<Row>) -> bool) {
-        // For the row that is replaced.
-        let (shard, mut gone) = (self.shard(hash), Vec::with_capacity(1));
+        let (shard, mut gone) = (self.shard(hash), Vec::new());
         let mut locked = shard.write();
         let has_room = change(&mut locked, &mut gone);
         let wanted = locked.sets_wanted();
