@@ -160,7 +160,7 @@ impl Cube {
         let published = self.publisher.publish(grant.ticket, last);
         std::mem::forget(unfinished);
         published?;
-        if self.rows.had_any() {
+        if self.rows.are_worth_renewing() {
             self.renew_rows(grant.first_sequence, entries);
         }
         if let Some(range) = grant.prefault.clone() {

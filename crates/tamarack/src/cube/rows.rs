@@ -20,7 +20,8 @@
 //!
 //! Whoever has written a key whose row was asked for more often than it was made anew makes it anew, once the write is published, with what it wrote
 //! and its own sequence number as `as_of`. That is what a reader of that moment would do, so the rule holds: another write, before it or behind it in the order of
-//! operations, has another number, and if that is greater, so is its mark. Of what is read and written in turn, reads find rows.
+//! operations, has another number, and if that is greater, so is its mark. Of what is read and written in turn, reads find rows. Where there is
+//! room for all that is read, it is left to the next read, and writes are spared.
 //!
 //! # Which values become rows
 //!
@@ -197,10 +198,10 @@ impl Rows {
         }
     }
 
-    /// Whether there may be rows to [`renew`](Self::renew).
+    /// Whether there may be rows that are worth [renewing](Self::renew): where there is room for all, the next read makes one at little cost.
     #[inline]
-    pub fn had_any(&self) -> bool {
-        self.rows.had_any()
+    pub fn are_worth_renewing(&self) -> bool {
+        self.rows.had_any() && !self.has_room_for_all()
     }
 
     fn is_worth_it(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) -> bool {
@@ -317,14 +318,16 @@ mod tests {
             rows.renew(b"key", value, Sequence(sequence));
         };
         let get = |moment| rows.get(b"key", Sequence(moment)).ok().map(|value| value.to_vec());
-        assert!(!rows.had_any());
         write(6, b"first");
         assert_eq!(read(&rows, b"key", 6, b"first"), None, "it had none");
-        assert!(rows.had_any());
+        assert!(!rows.are_worth_renewing(), "there is room for all");
+        rows.scarcity.note(true);
+        (0..1000).for_each(|_| rows.scarcity.note(false));
+        assert!(rows.are_worth_renewing() && !of(1 << 20).are_worth_renewing());
         write(7, b"second");
         assert_eq!(get(7), None, "nobody has asked for it since it came");
         assert_eq!(read(&rows, b"key", 7, b"second"), None);
-        assert_eq!(get(8).as_deref(), Some(&b"second"[..]));
+        assert_eq!(get(8).as_deref(), Some(&b"second"[..]), "it had one for other moments");
         write(9, b"third");
         assert_eq!((get(8), get(9).as_deref()), (None, Some(&b"third"[..])));
         // Of two writes the later one may get there first.

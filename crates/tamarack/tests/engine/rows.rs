@@ -56,7 +56,12 @@ fn what_is_read_and_written_in_turn_stays_in_its_row() {
     let db = open(directory.path(), &options()).unwrap();
     let value = |round: u8| vec![round; 1000];
     db.put(b"key", &value(0)).unwrap();
-    (0..2).for_each(|_| warm(&db, b"key"));
+    // As many as do not fit.
+    for number in 0..2000_u16 {
+        db.put(&number.to_be_bytes(), &value(0)).unwrap();
+        warm(&db, &number.to_be_bytes());
+    }
+    (0..4).for_each(|_| warm(&db, b"key"));
     let before = db.stats();
     for round in 1..=10 {
         let mut batch = WriteBatch::new();
