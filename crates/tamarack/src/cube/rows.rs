@@ -201,7 +201,7 @@ impl Rows {
     /// Whether there may be rows that are worth [renewing](Self::renew): where there is room for all, the next read makes one at little cost.
     #[inline]
     pub fn are_worth_renewing(&self) -> bool {
-        self.rows.had_any() && !self.has_room_for_all()
+        !self.are_off() && !self.has_room_for_all()
     }
 
     fn is_worth_it(&self, missing: Missing, key: &[u8], value: &[u8], as_of: Sequence) -> bool {

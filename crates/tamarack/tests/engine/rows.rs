@@ -217,6 +217,11 @@ fn readers_beside_writers_see_whole_batches_and_never_go_back() {
         db.write(&batch, &WriteOptions::default()).unwrap();
     };
     write(0);
+    // As many as do not fit, so that writes make rows anew.
+    for number in 0..200_u8 {
+        db.put(&[number], &value(0, 20)).unwrap();
+        warm(&db, &[number]);
+    }
     let (done, acknowledged) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -61,8 +61,6 @@ const LARGEST_ROWS_MIN: u64 = 8;
 pub struct RowTable {
     /// A power of two of them.
     shards: Box<[LockedShard]>,
-    /// Whether there has ever been a row.
-    had_any: AtomicBool,
     /// Whether a row had to go for want of memory.
     was_full: AtomicBool,
 }
@@ -111,7 +109,6 @@ impl RowTable {
         let shard = || LockedShard(RwLock::new(Shard::new(bytes >> shards)));
         Self {
             shards: std::iter::repeat_with(shard).take(1 << shards).collect(),
-            had_any: AtomicBool::new(false),
             was_full: AtomicBool::new(false),
         }
     }
@@ -124,9 +121,6 @@ impl RowTable {
 
     /// Puts a row of `key` there, instead of the one that is there.
     pub fn insert(&self, hash: u64, row: Row) {
-        if !self.had_any() {
-            self.had_any.store(true, Ordering::Relaxed);
-        }
         self.change(hash, |shard, gone| shard.insert(set_hash(hash), row, gone));
     }
 
@@ -154,12 +148,6 @@ impl RowTable {
             let mut sets = sets(wanted);
             shard.write().change_sets(&mut sets, &mut gone);
         }
-    }
-
-    /// Whether there has ever been a row.
-    #[inline]
-    pub fn had_any(&self) -> bool {
-        self.had_any.load(Ordering::Relaxed)
     }
 
     /// Whether a row had to go for want of memory.
