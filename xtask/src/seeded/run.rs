@@ -16,6 +16,9 @@ use crate::steps::cargo;
 /// A test that is still running after this long hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// One that takes this long is named, for it may hang on a slower machine.
+const SLOW: Duration = Duration::from_secs(60);
+
 /// What the program of the models is called.
 const MODELS: &str = "loom";
 
@@ -96,7 +99,15 @@ fn look(programs: &Programs, (program, test): (&str, &str), bug: Option<&str>) -
     let mut child = command.spawn()?;
     let reader = child.stdout.take().expect("it is piped");
     let output = std::thread::spawn(move || io::read_to_string(reader));
+    let started = Instant::now();
     let Some(passed) = programs::wait(&mut child, PATIENCE)? else { return Ok(Outcome::Hung) };
+    if started.elapsed() >= SLOW {
+        println!(
+            "  slow: {program} {test} with {} ({:.0} s)",
+            bug.unwrap_or("no bug"),
+            started.elapsed().as_secs_f64()
+        );
+    }
     let output = output.join().expect("reading does not panic")?;
     Ok(match passed {
         true if output.contains("running 0 tests") => Outcome::Absent,

@@ -76,6 +76,7 @@ fn asks(claim: Claim, spare: bool) -> Vec<(u64, bool)> {
             }
             Obstacle::Space { segment, claim, blocks, ahead, .. } => {
                 asked.push((segment.allocated() >> 20, ahead));
+                assert!(asked.len() <= 30, "nobody asks twice for what is not there: {asked:?}");
                 if ahead && !spare {
                     return Ok(Cleared::NoSpaceAhead);
                 }
