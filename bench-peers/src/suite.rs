@@ -48,7 +48,7 @@ const TRIALS: [Entry; 27] = [
     ),
     (
         "ycsb-e",
-        "tamarack,rocksdb,blobdb",
+        "tamarack,rocksdb,blobdb,records",
         "ycsbload ycsbe --num 1000000 --ops 20000 --value-size 1024 --memory-max 512",
     ),
     (

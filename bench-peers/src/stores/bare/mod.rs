@@ -33,8 +33,10 @@
 //! - `overwrite`: the same for stores that never collect.
 //! - `readseq` after other fills: the same for stores to which keys come sorted, which they do not.
 //! - `readreverse`: only a way to do it, for the kernel reads ahead by itself where a file is read forward.
+//! - `seekrandom` and YCSB E: what a store is held against whose values lie where they were written. The array has the places of a
+//!   scan's values in the order of their keys, and they are read together, those that lie side by side, too.
 //! - `readmissing` and deletes: nothing, for they neither read nor write; nor does space say anything, which is never given back.
-//! - `seekrandom` and YCSB E, which walk from a key on, values of several sizes, and walks with `--verify`: refused.
+//! - Values of several sizes, and `readseq` and `readreverse` with `--verify`: refused.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -42,18 +44,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tamarack_bench::{Change, KeyRange, Plan, Store, Workload, Written};
+use tamarack_bench::{Change, Cursor, KeyRange, Plan, Store, Workload, Written};
 
 use super::Setting;
 
 mod places;
 mod queue;
 mod reader;
+mod scan;
 mod walk;
 
 use places::Places;
 use queue::Queue;
 use reader::Reader;
+use scan::Scan;
 use walk::Walk;
 
 /// What the file is called in its directory.
@@ -128,9 +132,6 @@ pub fn open(
 fn fixed_size(plan: &Plan, workloads: &[Workload]) -> Result<usize, String> {
     for workload in workloads {
         match workload {
-            Workload::Seekrandom | Workload::Ycsbe => {
-                return Err(format!("{}: there is no order of keys to walk in", workload.name()));
-            }
             Workload::Readseq | Workload::Readreverse if plan.verify => {
                 return Err(format!(
                     "{}: a walk does not know its keys, so nothing can be verified",
@@ -217,9 +218,42 @@ impl Bare {
     }
 }
 
+/// A walk through the file, or through the keys from one on.
+pub enum Steps {
+    /// Through the file.
+    Walk(Walk),
+    /// Through keys.
+    Scan(Scan),
+}
+
+impl Cursor for Steps {
+    type Error = String;
+
+    fn advance(&mut self) -> Result<bool, String> {
+        match self {
+            Self::Walk(walk) => walk.advance(),
+            Self::Scan(scan) => scan.advance(),
+        }
+    }
+
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Walk(walk) => walk.key(),
+            Self::Scan(scan) => scan.key(),
+        }
+    }
+
+    fn value(&mut self) -> Result<&[u8], String> {
+        match self {
+            Self::Walk(walk) => walk.value(),
+            Self::Scan(scan) => scan.value(),
+        }
+    }
+}
+
 impl Store for Bare {
     type Error = String;
-    type Cursor<'a> = Walk;
+    type Cursor<'a> = Steps;
 
     fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), String> {
         let place = if self.head_bytes == 0 {
@@ -282,10 +316,31 @@ impl Store for Bare {
         keys.iter().zip(places).map(value).collect()
     }
 
-    fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Walk, String> {
+    fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Steps, String> {
         let part = self.places.part(range, self.values.load(Ordering::Relaxed));
         let walk = Walk::begin(&self.path, part, self.head_bytes, self.value_bytes, self.key_bytes, backward);
-        walk.map_err(|error| self.read_error(&error))
+        walk.map(Steps::Walk).map_err(|error| self.read_error(&error))
+    }
+
+    fn scan(&self, start: &[u8], entries: u64) -> Result<Steps, String> {
+        let entries = usize::try_from(entries).unwrap_or(usize::MAX);
+        let (keys, offsets): (Vec<Vec<u8>>, Vec<u64>) = self
+            .places
+            .from(start)
+            .take(entries)
+            .map(|(number, place)| (format!("{number:0width$}", width = self.key_bytes), self.offset(place)))
+            .map(|(key, offset)| (key.into_bytes(), offset))
+            .unzip();
+        let records = self.read_at_once(&offsets)?;
+        let entry = |(key, mut record): (Vec<u8>, Vec<u8>)| {
+            self.take_head(&key, &mut record)?;
+            Ok((key, record))
+        };
+        keys.into_iter()
+            .zip(records)
+            .map(entry)
+            .collect::<Result<_, _>>()
+            .map(|all| Steps::Scan(Scan::new(all)))
     }
 
     fn settle(&self) -> Result<(), String> {

@@ -26,6 +26,15 @@ impl Places {
         self.of(key)?.load(Ordering::Acquire).checked_sub(1).map(u64::from)
     }
 
+    /// The numbers of the keys from this one on that have values, in their order, and the places of these.
+    pub fn from(&self, key: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+        let first = number(key).and_then(|number| usize::try_from(number).ok()).unwrap_or(self.places.len());
+        let places = self.places.iter().enumerate().skip(first);
+        places.filter_map(|(number, place)| {
+            Some((number, place.load(Ordering::Acquire).checked_sub(1)?.into()))
+        })
+    }
+
     /// Notes that the value of a key was written.
     ///
     /// # Errors

@@ -6,6 +6,9 @@ use io_uring::{IoUring, opcode, types};
 
 use super::reader::{Read, Reader};
 
+/// The device begins as soon as it has been given so many.
+const TOGETHER: usize = 8;
+
 /// A queue of reads, for one thread at a time.
 pub struct Queue(IoUring);
 
@@ -25,6 +28,10 @@ impl Queue {
         let mut reads: Vec<Read> = offsets.iter().map(prepare).collect();
         for (number, read) in reads.iter_mut().enumerate() {
             self.push(reader, number, read);
+            if (number + 1).is_multiple_of(TOGETHER) {
+                // What it does not take now it is told of again below.
+                drop(self.0.submit());
+            }
         }
         let outcomes = match self.wait(reads.len()) {
             Ok(outcomes) => outcomes,
