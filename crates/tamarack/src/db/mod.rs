@@ -193,9 +193,9 @@ impl Db {
     /// Sets `key` to `value`; returns when that is visible and survives the death of the process.
     ///
     /// # Errors
-    /// `InvalidArgument` (a key over 65,535 bytes, a value over 4 GiB − 1), `NoSpace`, `ReadOnly`, `Closed`:
-    /// nothing was written. `Io`: in doubt until the database is opened again. With
-    /// [`sync`](WriteOptions::sync) the sync may fail after the write became visible; it is then in doubt, too.
+    /// `InvalidArgument` (a key over 65,535 bytes, a value over 4 GiB − 1), `NoSpace`, `Closed`: nothing was written; nor for `ReadOnly`, unless what
+    /// made the database so, another's write or sync, failed while this one was under way: it is in doubt then. `Io`: in doubt until the
+    /// database is opened again. With [`sync`](WriteOptions::sync) the sync may fail after the write became visible; it is then in doubt, too.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         self.put_with(key, value, &WriteOptions::default())
     }

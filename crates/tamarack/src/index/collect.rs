@@ -197,19 +197,26 @@ impl Index {
     }
 
     /// Says that nobody will read what is in the dead ranges of victims of `collection` any more, their old ones among
-    /// them. What is in them is given back to the file system once nobody can reach it: [`punch`](super::version::Files::punch).
+    /// them. What is in them is given back to the file system once nobody can reach it: [`punch`](super::version::Files::punch). Victims that
+    /// were dropped meanwhile, because everything in them had died, are left out.
     ///
     /// # Errors
     /// As for [`install`](Self::install).
     pub fn give_back(
         &self,
         collection: &Collection,
-        dead: Vec<(SegmentId, DeadRanges)>,
+        mut dead: Vec<(SegmentId, DeadRanges)>,
     ) -> Result<Arc<Version>> {
         debug_assert!(
             dead.iter().all(|(id, _)| collection.victims.iter().any(|victim| victim.meta.id == *id))
         );
-        self.install(VersionEdit { dead_ranges: dead, ..VersionEdit::default() })
+        let turn = self.manifest.take()?;
+        let version = self.version();
+        dead.retain(|(id, _)| version.segments().get(*id).is_some());
+        if dead.is_empty() {
+            return Ok(version);
+        }
+        self.install_in(turn, VersionEdit { dead_ranges: dead, ..VersionEdit::default() })
     }
 
     /// Adds the cold segments `copies`, which hold records of the victims of `collection`. No table points into them

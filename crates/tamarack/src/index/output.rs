@@ -44,7 +44,7 @@ impl Destination {
     /// Makes the names of all finished tables durable.
     pub fn sync_names(&self) -> Result<()> {
         let directory = self.files.directory();
-        self.files.fs().sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
+        self.files.fs().sync_dir(directory).map_err(|error| Error::sync(directory, error))
     }
 
     /// Bytes that an entry takes, in the log if it points there, else in a table.

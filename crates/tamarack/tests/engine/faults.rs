@@ -337,6 +337,25 @@ fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
     }
 }
 
+/// Of two failures, one for want of space and one of the sync behind it, the second is one that nothing comes back from.
+#[test]
+fn a_manifest_whose_sync_failed_gets_no_more_edits() {
+    let place = Place::new(tiny());
+    let db = place.open();
+    db.put(b"1", b"1").unwrap();
+    db.flush().unwrap();
+    db.put(b"2", b"2").unwrap();
+    place.faults.inject(Fault::on(Call::Write).path_ending("MANIFEST-000001").errno(ENOSPC));
+    place.faults.inject(Fault::on(Call::SyncData).path_ending("MANIFEST-000001"));
+    db.flush().unwrap_err();
+    assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(db.put(b"3", b"3").unwrap_err().kind(), ErrorKind::ReadOnly);
+    drop(db);
+    place.faults.heal();
+    let found = content(&place.open());
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), [b"1", b"2"]);
+}
+
 #[test]
 fn a_large_value_that_no_call_can_write_is_copied_into_the_mapping() {
     for fault in [None, Some(Fault::on(Call::Write)), Some(Fault::on(Call::Write).short_write())] {

@@ -82,9 +82,16 @@ impl ManifestWriter {
         Ok(())
     }
 
-    /// Whether it is known to end where it did before the call that has just failed, whatever comes. Blocks on the device.
-    pub fn is_as_before(&self) -> bool {
-        self.failure.is_none() && self.file.sync_data().is_ok()
+    /// Whether it is known to end where it did before the call that has just failed, whatever comes. After a failed sync it is not, and
+    /// every later call fails. Blocks on the device.
+    pub fn is_as_before(&mut self) -> bool {
+        if self.failure.is_none()
+            && let Err(error) = self.file.sync_data()
+        {
+            let path = FileName::Manifest(self.number).path(self.files.directory());
+            self.failure = Some(Error::sync(&path, error));
+        }
+        self.failure.is_none()
     }
 
     /// Puts a new manifest with the one edit `snapshot` in force and removes this one. Returns whether it has: if there

@@ -1,6 +1,7 @@
 //! What fails leaves nothing behind.
 
 use super::*;
+use crate::base::dead_ranges::DeadRanges;
 use crate::base::error::ErrorKind;
 use crate::base::segment::{Relocate, SegmentMeta, SegmentMove};
 use crate::base::sync::Ordering;
@@ -104,6 +105,36 @@ fn an_entry_whose_record_was_left_behind_goes_only_if_it_is_hidden() {
             Err(error) => assert_eq!((hidden, error.kind()), (false, ErrorKind::Corruption), "{error}"),
         }
     }
+}
+
+/// One of its victims may be found dead, and dropped, by another.
+#[test]
+fn a_collection_gives_back_nothing_of_what_was_dropped_meanwhile() {
+    let harness = Harness::new();
+    let meta = |id| SegmentMeta {
+        id: SegmentId(SegmentId::COLD_FIRST.0 + id),
+        written: Sequence(1),
+        end: 1000,
+        file_bytes: 1000,
+        value_records: 2,
+        value_record_bytes: 500,
+    };
+    let ids: Vec<SegmentId> = [1, 2].map(|id| meta(id).id).into();
+    let edit = VersionEdit { add_segments: [1, 2].map(meta).into(), ..VersionEdit::default() };
+    harness.index.install(edit).expect("nothing fails");
+    let collection = harness.index.begin_collection(|_, _| ids.clone()).expect("it has victims");
+    let dead = |ids: &[SegmentId]| {
+        let range = || DeadRanges::new(std::iter::once(200..300).collect()).expect("they are in order");
+        ids.iter().map(|&id| (id, range())).collect::<Vec<_>>()
+    };
+    let given_back = |ids: &[SegmentId]| {
+        let version = harness.index.give_back(&collection, dead(ids)).expect("nothing fails");
+        version.segments().all_dead_ranges().map(|(id, _)| id).collect::<Vec<_>>()
+    };
+    let edit = VersionEdit { drop_segments: vec![ids[0]], ..VersionEdit::default() };
+    harness.index.install(edit).expect("nothing fails");
+    assert_eq!(given_back(&ids[..1]), []);
+    assert_eq!(given_back(&ids), [ids[1]]);
 }
 
 /// I-04: an edit that is not durable removes nothing.
