@@ -38,6 +38,9 @@ impl SegmentId {
     /// The first id of a cold segment, and the end of the ids of the log's segments.
     pub const COLD_FIRST: Self = Self(1 << 31);
 
+    /// The log's segments have ids before this one.
+    pub const LOG_END: Self = Self(Self::COLD_FIRST.0 - 1);
+
     /// Whether garbage collection wrote it; otherwise it is a segment of the log.
     pub fn is_cold(self) -> bool {
         self >= Self::COLD_FIRST

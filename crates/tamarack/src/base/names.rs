@@ -27,8 +27,12 @@ pub enum FileName {
 }
 
 impl FileName {
+    /// Tables and manifests have numbers before this one.
+    pub const NUMBERS_END: u64 = u64::MAX;
+
     /// What `name` means in a cube's directory; `None` if it is no name of ours. Only the exact spelling that
-    /// [`Display`](fmt::Display) gives is accepted, so that two names never mean the same file.
+    /// [`Display`](fmt::Display) gives is accepted, so that two names never mean the same file. The last number of a kind is never
+    /// given to a file, for none could come after it.
     pub fn parse(name: &str) -> Option<Self> {
         if let Some(whole) = name.strip_suffix(TEMPORARY_SUFFIX) {
             return Self::parse(whole).filter(|&whole| whole != Self::Temporary).map(|_| Self::Temporary);
@@ -36,14 +40,16 @@ impl FileName {
         let parsed = if name == CURRENT {
             Self::Current
         } else if let Some(number) = name.strip_prefix("MANIFEST-") {
-            Self::Manifest(number.parse().ok()?)
+            Self::Manifest(number.parse().ok().filter(|&number| number < Self::NUMBERS_END)?)
         } else if let Some(number) = name.strip_suffix(".vlog") {
-            Self::Segment(Some(SegmentId(number.parse().ok()?)).filter(|id| !id.is_cold())?)
+            Self::Segment(Some(SegmentId(number.parse().ok()?)).filter(|&id| id < SegmentId::LOG_END)?)
         } else if let Some(number) = name.strip_suffix(".cold") {
             let number: u32 = number.parse().ok()?;
-            Self::Segment(SegmentId(number.checked_add(SegmentId::COLD_FIRST.0)?))
+            let id = number.checked_add(SegmentId::COLD_FIRST.0).filter(|&id| id < u32::MAX)?;
+            Self::Segment(SegmentId(id))
         } else {
-            Self::Table(TableId(name.strip_suffix(".table")?.parse().ok()?))
+            let number: u64 = name.strip_suffix(".table")?.parse().ok()?;
+            Self::Table(TableId(Some(number).filter(|&number| number < Self::NUMBERS_END)?))
         };
         (parsed.to_string() == name).then_some(parsed)
     }
@@ -76,9 +82,9 @@ mod tests {
     fn names_round_trip() {
         for (name, text) in [
             (FileName::Segment(SegmentId(7)), "000007.vlog"),
-            (FileName::Segment(SegmentId((1 << 31) - 1)), "2147483647.vlog"),
+            (FileName::Segment(SegmentId((1 << 31) - 2)), "2147483646.vlog"),
             (FileName::Segment(SegmentId(1 << 31)), "000000.cold"),
-            (FileName::Segment(SegmentId(u32::MAX)), "2147483647.cold"),
+            (FileName::Segment(SegmentId(u32::MAX - 1)), "2147483646.cold"),
             (FileName::Table(TableId(12_345_678)), "12345678.table"),
             (FileName::Manifest(1), "MANIFEST-000001"),
             (FileName::Current, "CURRENT"),
@@ -99,8 +105,12 @@ mod tests {
             "000007.sst",
             "MANIFEST-",
             "MANIFEST-1",
+            "2147483647.vlog",
             "2147483648.vlog",
+            "2147483647.cold",
             "2147483648.cold",
+            "18446744073709551615.table",
+            "MANIFEST-18446744073709551615",
             "",
             "LOCK",
             ".tmp",

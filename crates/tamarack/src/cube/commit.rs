@@ -79,8 +79,8 @@ impl Cube {
     /// the death of the process; with `sync`, when it is safe against that of the machine.
     ///
     /// # Errors
-    /// `InvalidArgument`, `NoSpace`, `ReadOnly`, `Closed`: nothing was written. `Io` from a plain write: in doubt until
-    /// the database is opened again. With `sync`, any error of the sync itself leaves the batch visible but not known
+    /// `InvalidArgument`, `NoSpace`, `Closed`: nothing was written. `ReadOnly`: nothing was, unless another's write or sync failed meanwhile. `Io`
+    /// from a plain write: in doubt until the database is opened again. With `sync`, any error of the sync itself leaves the batch visible but not known
     /// to be durable.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         if batch.is_empty() {
@@ -240,7 +240,7 @@ impl Cube {
             let offset = grant.offset + bytes.len() as u64;
             grant.segment.encode_record(&mut bytes, offset, &header, entry.operation.key(), entry.stored);
         }
-        grant.segment.write(grant.offset, &bytes)?;
+        self.order.write_plainly(&grant.segment, grant.offset, &bytes)?;
         Ok(Cleared::PlainWrite)
     }
 

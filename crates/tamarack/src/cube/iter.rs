@@ -113,7 +113,7 @@ impl CubeIter {
             direction: Direction::Forward,
             beyond: Beyond::Nothing,
             window_entries: 1,
-            told,
+            told: told.map(|all| all.max(1)),
             expected: None,
             taken: 0,
             memory: None,

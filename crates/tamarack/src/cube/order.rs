@@ -247,12 +247,25 @@ impl CommitOrder {
             state.turning = true;
             drop(state);
             let mut turn = Turn { order: self, finished: false };
-            let written = segment.write(offset, &mark);
+            let written = self.write_plainly(&segment, offset, &mark);
             state = turn.finish();
             written?;
         }
         state.advance(MARK_RECORD_BYTES as u64);
         Ok(())
+    }
+
+    /// Writes to a plain `segment` what ends its log, for a caller to whom that place was granted or who has the turn. Nothing stays of what
+    /// failed that whoever recovers the log could take for records: the next ones may go elsewhere. If it cannot be taken away the cube is poisoned.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`.
+    pub fn write_plainly(&self, segment: &Segment, offset: u64, bytes: &[u8]) -> Result<()> {
+        segment.write(offset, bytes).inspect_err(|error| {
+            if segment.cut(offset).is_err() {
+                self.health.poison(error);
+            }
+        })
     }
 
     /// Has the active memtable replaced by `replace`. Nothing happens if it is empty.

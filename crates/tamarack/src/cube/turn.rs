@@ -106,6 +106,10 @@ impl Cube {
     /// Begins the next segment, and has the one before it, if there is one, sealed in the background. Where there is no room for it, one that has
     /// some stays.
     fn next_segment(&self, turn: &SegmentTurn, patience: &mut Patience) -> Result<Cleared> {
+        if turn.id >= SegmentId::LOG_END {
+            let reason = "there are no more ids for segments of the log: load the database into a new one";
+            return Err(Error::unsupported(reason));
+        }
         let salt = self.env.rng.random_u64();
         let salt = salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?;
         let header = turn.header(self.id, salt, self.durability.durable());

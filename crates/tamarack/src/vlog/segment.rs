@@ -437,8 +437,7 @@ impl Segment {
     /// Writes whole records at `offset`, whose range the caller owns alone.
     ///
     /// # Errors
-    /// Only a plain segment can fail, with `Io` or `NoSpace`; what then stands at `offset` is undefined and must
-    /// be overwritten by the next record.
+    /// Only a plain segment can fail, with `Io` or `NoSpace`; what then stands at `offset` is undefined and must be [cut](Self::cut) off.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         match &self.mapping {
             Some(mapping) => {
@@ -450,6 +449,16 @@ impl Segment {
                 file.write_at(bytes, offset).map_err(|error| Error::io("write", path, error))
             }
         }
+    }
+
+    /// Cuts a plain segment off at `offset`, before which its records end.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn cut(&self, offset: u64) -> Result<()> {
+        debug_assert!(!self.is_mapped(), "others write behind it");
+        let SegmentFile { file, path, .. } = &*self.shared;
+        file.set_len(offset).map_err(|error| Error::io("cut", path, error))
     }
 }
 

@@ -19,6 +19,45 @@ fn options() -> Options {
     Options { block_codec: Codec::Lz4, value_codec: Codec::Lz4, background_threads: 1, ..tiny() }
 }
 
+/// Where a file bears the last number of its kind, or the one before, nothing may be written that is not found again.
+#[test]
+fn strays_with_the_last_numbers_of_their_kind_do_no_harm() {
+    for stray in [
+        "2147483646.vlog",
+        "2147483647.vlog",
+        "2147483646.cold",
+        "2147483647.cold",
+        "18446744073709551614.table",
+        "18446744073709551615.table",
+        "MANIFEST-18446744073709551614",
+        "MANIFEST-18446744073709551615",
+    ] {
+        let root = fast_directory();
+        let (path, copy) = (root.path().join("db"), root.path().join("copy"));
+        let db = open(&path, &options()).unwrap();
+        db.put(b"1", &[1; 100]).unwrap();
+        db.flush().unwrap();
+        db.close().unwrap();
+        std::fs::write(path.join(stray), "").unwrap();
+        let db = open(&path, &options()).unwrap_or_else(|error| panic!("{stray}: {error}"));
+        db.put(b"2", &[2; 100]).unwrap();
+        copy_directory(&path, &copy);
+        drop(db);
+        for path in [&path, &copy] {
+            let db = open(path, &options()).unwrap_or_else(|error| panic!("{stray}: {error}"));
+            assert_eq!(db.get(b"2").unwrap(), Some(vec![2; 100]), "{stray}");
+            db.close().unwrap();
+            std::fs::write(path.join(stray), "").unwrap();
+            if let Err(error) = Db::repair(path, &options()) {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{stray}: {error}");
+            }
+            let db = open(path, &options()).unwrap_or_else(|error| panic!("{stray}, repaired: {error}"));
+            assert_eq!(db.get(b"1").unwrap(), Some(vec![1; 100]), "{stray}, repaired");
+            assert_eq!(db.get(b"2").unwrap(), Some(vec![2; 100]), "{stray}, repaired");
+        }
+    }
+}
+
 impl Golden {
     /// Makes a database, closes it, and keeps a copy of its files.
     fn new() -> Self {

@@ -337,6 +337,38 @@ fn records_left_by_a_failed_plain_write_do_not_spoil_the_log() {
     }
 }
 
+/// The next record does not overwrite it, and the segment is not sealed, because its footer cannot be written.
+#[test]
+fn what_a_failed_plain_write_left_does_not_hide_the_next_segment() {
+    for (sync, closes) in [(false, false), (true, false), (false, true), (true, true)] {
+        let place = Place::new(Options { log_mode: LogMode::Plain, segment_bytes_max: 16 << 10, ..tiny() });
+        let (db, options) = (place.open(), WriteOptions { sync });
+        let write = |key: &[u8], value: &[u8]| {
+            let mut batch = WriteBatch::new();
+            batch.put(key, value).unwrap();
+            db.write(&batch, &options)
+        };
+        write(b"before", &[1; 9000]).unwrap();
+        place.faults.inject(Fault::on(Call::Write).path_ending("000001.vlog").whole_write());
+        assert_eq!(write(b"failed", b"2").unwrap_err().kind(), ErrorKind::Io);
+        place.faults.inject(Fault::on(Call::Write).path_ending("000001.vlog").errno(ENOSPC).for_ever());
+        write(b"behind", &[3; 9000]).unwrap();
+        assert!(
+            file_names(&place.path()).contains(&"000002.vlog".to_owned()),
+            "it does not fit into the first"
+        );
+        let copy = place.beside("copy");
+        if closes {
+            drop(db.close());
+        }
+        copy_directory(&place.path(), &copy);
+        let found = content(&open(&copy, &place.options).unwrap());
+        let found: Vec<_> = found.iter().map(|(key, value)| (&key[..], value[0], value.len())).collect();
+        let expected = [(&b"before"[..], 1, 9000), (&b"behind"[..], 3, 9000)];
+        assert_eq!(found, expected, "sync {sync}, closes {closes}");
+    }
+}
+
 /// Of two failures, one for want of space and one of the sync behind it, the second is one that nothing comes back from.
 #[test]
 fn a_manifest_whose_sync_failed_gets_no_more_edits() {

@@ -583,4 +583,10 @@ fn what_a_caller_expects_is_read_together_and_nothing_behind_it() {
     iter.prev().unwrap();
     assert_eq!(iter.value().unwrap(), [7; 900]);
     assert_eq!(db.stats().value_read_bytes - before, one);
+
+    // To expect nothing is to expect one; who goes on reads on as others do, however far those go.
+    let far: Vec<_> = (0..100).map(|_| bytes_of_a_walk(&db, None, 40, false)).collect();
+    assert!(far.iter().all(|[_, all]| *all >= 40 * one));
+    assert_eq!(bytes_of_a_walk(&db, Some(0), 1, false), [one; 2]);
+    assert_eq!(bytes_of_a_walk(&db, Some(0), 2, false), bytes_of_a_walk(&db, Some(1), 2, false));
 }

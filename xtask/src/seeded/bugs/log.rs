@@ -330,6 +330,26 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
+        name: "failed-plain-write-left-in-place",
+        what: "What a failed plain write has left at the end of a segment stays there.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "if segment.cut(offset).is_err()",
+            put: "if !BUG && segment.cut(offset).is_err()",
+        }],
+        caught_by: ("engine", "what_a_failed_plain_write_left_does_not_hide_the_next_segment"),
+    },
+    Bug {
+        name: "stray-segment-counts-as-the-last",
+        what: "The log goes on behind whatever file has the name of a segment.",
+        edits: &[Edit {
+            file: "vlog/recover/mod.rs",
+            find: "|candidate| candidate.header.is_ok()",
+            put: "|candidate| BUG || candidate.header.is_ok()",
+        }],
+        caught_by: ("engine", "strays_with_the_last_numbers_of_their_kind_do_no_harm"),
+    },
+    Bug {
         name: "stale-records-replayed",
         what: "Recovery takes whole records that do not follow the ones before them.",
         edits: &[Edit {
@@ -337,7 +357,10 @@ pub const BUGS: &[Bug] = &[
             find: "let fits = record.header.place.first",
             put: "let fits = BUG || record.header.place.first",
         }],
-        caught_by: ("engine", "records_left_by_a_failed_plain_write_do_not_spoil_the_log"),
+        caught_by: (
+            "lib",
+            "vlog::recover::tests::records_that_do_not_follow_what_is_before_them_end_the_log",
+        ),
     },
     Bug {
         name: "damage-taken-for-a-torn-tail",

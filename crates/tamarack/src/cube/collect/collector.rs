@@ -50,7 +50,8 @@ impl Collector {
     /// `Unsupported` after 2^31 of them.
     pub fn next_id(&self) -> Result<SegmentId> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        u32::try_from(id).map(SegmentId).map_err(|_| {
+        let id = u32::try_from(id).ok().filter(|&id| id < u32::MAX).map(SegmentId);
+        id.ok_or_else(|| {
             Error::unsupported("there are no more ids for cold segments: load the database into a new one")
         })
     }

@@ -74,7 +74,7 @@ pub fn find_begin(
                 if record.header.place.first || record.header.sequence != next {
                     batch = record.header.sequence;
                 }
-                next = Sequence(record.header.sequence.0 + 1);
+                next = Sequence(record.header.sequence.0.saturating_add(1));
                 done |= batch > newest;
                 if record.header.place.last && !done {
                     let offset = u64::from(record.offset) + record.header.record_len();

@@ -280,9 +280,15 @@ impl Repair<'_> {
             self.report.moved = aside.iter().map(ToString::to_string).collect();
             return Ok(());
         }
+        let number = self.survey.number_max + 1;
+        if number == FileName::NUMBERS_END {
+            let last = FileName::Manifest(self.survey.number_max);
+            let reason =
+                format!("no manifest can come after {last}: put that file elsewhere and repair again");
+            return Err(Error::unsupported(reason));
+        }
         self.tell("taking effect");
         let fs = &self.env.fs;
-        let number = self.survey.number_max + 1;
         commit::announce(&**fs, &self.scratch, number)?;
         fs.sync_dir(&self.scratch).map_err(|error| Error::sync(&self.scratch, error))?;
         commit::move_in(&**fs, &self.scratch, self.directory, &|name| plan.uses(name))?;

@@ -10,6 +10,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
@@ -27,6 +28,8 @@ const ROUNDED_BYTES: usize = 4 * PAGE_BYTES as usize;
 const RESTING_BYTES_MAX: usize = 8 * 1024;
 /// A call that may succeed when it is made again is made so often without any progress.
 const ROUNDS_MAX: u32 = 1000;
+/// It is made again after so long.
+const ROUND_PAUSE: Duration = Duration::from_millis(1);
 
 /// A queue of reads.
 pub struct Ring {
@@ -157,7 +160,8 @@ impl Ring {
     /// Tells the kernel of what was begun, and takes the outcomes there are: at least one.
     fn enter(&mut self) {
         let before = self.ended.len();
-        for _ in 0..ROUNDS_MAX {
+        let mut rounds = 0..ROUNDS_MAX;
+        while rounds.next().is_some() {
             let Some(ring) = &mut self.ring else { return };
             let entered = ring.submit_and_wait(1);
             self.take_outcomes();
@@ -165,8 +169,10 @@ impl Ring {
                 return;
             }
             match entered {
+                // A signal has come: however many do, the device may be slow.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => rounds = 0..ROUNDS_MAX,
                 // It may be short of memory.
-                Err(error) if is_passing(&error) => std::thread::yield_now(),
+                Err(error) if is_passing(&error) => std::thread::sleep(ROUND_PAUSE),
                 Err(_) => break,
                 Ok(_) => {}
             }
@@ -203,7 +209,7 @@ impl Ring {
 
 /// Whether a call may succeed when it is made again.
 fn is_passing(error: &io::Error) -> bool {
-    let passing = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
+    let passing = [Errno::AGAIN, Errno::BUSY].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|errno| passing.contains(&errno))
 }
 

@@ -38,6 +38,10 @@ impl ManifestWriter {
     /// Writes manifest `number`, and a `CURRENT` that names it, beside what is in force. That stays so, also after an error.
     fn prepare(files: Arc<Files>, cube: CubeId, number: u64, snapshot: &VersionEdit) -> Result<Self> {
         let (fs, directory) = (files.fs().clone(), files.directory().to_path_buf());
+        if number == FileName::NUMBERS_END {
+            let reason = "there are no more numbers for manifests: load the database into a new one";
+            return Err(Error::unsupported(reason));
+        }
         let path = FileName::Manifest(number).path(&directory);
         let seed = format::seed(cube, number);
         let mut bytes = format::encode_header(cube, number);

@@ -111,8 +111,10 @@ pub fn recover(task: &Task<'_>, apply: &mut dyn FnMut(Replayed<'_>) -> Result<()
     let mut report = walk.report(&walked);
     report.torn_tail = torn_tail(task.fs, &candidates, &walked, stop)?;
     let last_sequence = walk.last_sequence();
-    let next_segment =
-        SegmentId(candidates.iter().map(|candidate| candidate.id.0).max().unwrap_or(task.head.segment.0) + 1);
+    // What has no header is removed, whatever its name is.
+    let begun = candidates.iter().filter(|candidate| candidate.header.is_ok()).map(|candidate| candidate.id);
+    let last = begun.max().unwrap_or_default().max(task.head.segment);
+    let next_segment = SegmentId(last.0.saturating_add(1));
     let (segments, tail) = if task.read_only {
         (describe(&candidates, &walked), stop)
     } else {
@@ -233,7 +235,7 @@ fn mend(
     }
     if !removed.is_empty() {
         let directory = task.directory;
-        task.fs.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        task.fs.sync_dir(directory).map_err(|error| Error::sync(directory, error))?;
     }
     Ok((segments, tail))
 }
@@ -285,3 +287,6 @@ fn rewrite(
     }
     Ok(rewritten)
 }
+
+#[cfg(test)]
+mod tests;

@@ -202,8 +202,8 @@ impl<'a> Walk<'a> {
         Ok(walked)
     }
 
-    /// Why a whole record does not belong behind those before it. A plain write that failed may leave some: its
-    /// place was given to the next batch, which may be shorter.
+    /// Why a whole record does not belong behind those before it. A plain write that failed may leave some where the machine then dies
+    /// before the device has heard that they were [cut](super::super::segment::Segment::cut) off: their place was given to the next batch.
     fn misfit(&self, record: &ScannedRecord<'_>) -> Option<String> {
         if record.header.kind == RecordKind::Mark {
             return None;
