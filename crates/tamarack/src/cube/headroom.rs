@@ -257,12 +257,18 @@ impl Cube {
         })
     }
 
-    /// The room, once what is only kept to be recycled was given back if there is too little.
+    /// The room, once what nobody needs, or is only kept to be recycled, was given back if there is too little.
     fn room_with(&self, bytes: u64, claim: Claim) -> Option<Room> {
         let room = self.room()?;
-        if room.has(bytes, claim) || !self.give_up_stock() {
+        if room.has(bytes, claim) {
             return Some(room);
         }
+        let files = self.index.files();
+        // Whoever will remove what is doomed may be a caller who has not come to that yet.
+        if !files.release_stock() && !files.has_doomed() {
+            return Some(room);
+        }
+        files.finish_removal();
         self.room()
     }
 

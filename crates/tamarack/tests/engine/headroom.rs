@@ -4,7 +4,7 @@ use crate::common::garbage::{Content, Gate};
 use crate::common::place::Place;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, tiny};
 use tamarack::testing::Call;
-use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, LogMode, Options, WriteBatch, WriteOptions};
+use tamarack::{Db, ErrorKind, GcGoal, GcPolicy, IterOptions, LogMode, Options, WriteBatch, WriteOptions};
 
 /// What the disk holds beyond the empty database.
 const DISK_BYTES: u64 = 6_000_000;
@@ -210,4 +210,37 @@ fn who_waits_for_room_holds_nobody_up() {
         drop(flushing.join().unwrap());
         closing.join().unwrap().unwrap();
     });
+}
+
+/// A caller who collects removes what others have let go of, once it is done; who needs the room earlier removes it.
+#[test]
+fn who_collects_for_long_keeps_no_room_from_others() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a writer beside a collection that stands still");
+    let quiet = Options { gc: GcPolicy::Off, ..options(LogMode::Mapped, Some(64 << 10)) };
+    let place = Place::new(quiet);
+    let (db, mut random) = (place.open(), Random::new(3));
+    let mut overwrite = || {
+        (0..1000).for_each(|number| db.put(format!("{number:04}").as_bytes(), &random.bytes(900)).unwrap());
+        db.compact_range(None, None).unwrap();
+    };
+    overwrite();
+    let mut iter = db.iter(&IterOptions::default()).unwrap();
+    iter.seek_to_first().unwrap();
+    overwrite();
+    // It holds what nobody else needs any more.
+    db.gc(GcGoal::Until(1.2)).unwrap();
+    overwrite();
+    db.wait_idle().unwrap();
+    let gate = Gate::at(&place.faults, Call::Create, ".cold");
+    std::thread::scope(|scope| {
+        let collecting = scope.spawn(|| db.gc(GcGoal::Once));
+        gate.wait();
+        drop(iter);
+        place.faults.set_quota(Some(place.faults.space_used()));
+        (0..200).for_each(|number| db.put(format!("new {number}").as_bytes(), &[1; 900]).unwrap());
+        place.faults.set_quota(None);
+        drop(gate);
+        collecting.join().unwrap().unwrap();
+    });
+    assert_clean(&db);
 }
