@@ -212,10 +212,15 @@ impl Room {
 }
 
 impl Cube {
-    /// Waits for a job that may make space, without the turn: deletions are not held up by it. Where there is none, there is no use in
-    /// more patience.
+    /// Removes what waits to be removed, or waits for a job that may make space, without the turn: deletions are not held up by it. Where there is
+    /// neither, there is no use in more patience.
     pub(super) fn wait_for_room(&self, patience: &mut Patience) {
-        if !self.wait_for_a_job() {
+        let files = self.index.files();
+        // Whoever is to do it may be a caller who collects and has not come to that yet.
+        let wait_to_be_removed = files.has_doomed();
+        // What another removes at this moment is gone then, too.
+        files.finish_removal();
+        if !wait_to_be_removed && !self.wait_for_a_job() {
             patience.0 = 0;
         }
     }
@@ -257,18 +262,12 @@ impl Cube {
         })
     }
 
-    /// The room, once what nobody needs, or is only kept to be recycled, was given back if there is too little.
+    /// The room, once what is only kept to be recycled was given back if there is too little.
     fn room_with(&self, bytes: u64, claim: Claim) -> Option<Room> {
         let room = self.room()?;
-        if room.has(bytes, claim) {
+        if room.has(bytes, claim) || !self.give_up_stock() {
             return Some(room);
         }
-        let files = self.index.files();
-        // Whoever will remove what is doomed may be a caller who has not come to that yet.
-        if !files.release_stock() && !files.has_doomed() {
-            return Some(room);
-        }
-        files.finish_removal();
         self.room()
     }
 

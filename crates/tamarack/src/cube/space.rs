@@ -130,12 +130,6 @@ impl Space {
             .max(share(ahead + wanted, COMMITTED_FROM_PARTS, self.filled()).min(self.debt_of_wanted()))
     }
 
-    /// How far what is filled on purpose is exceeded although no compaction is the reason, from 0 to 1 at the end of the slack.
-    pub fn excess(&self) -> f64 {
-        let beyond = self.taken().saturating_sub(self.compacting + self.filled());
-        (beyond as f64 / (self.goal + self.slack - self.filled()).max(1) as f64).min(1.0)
-    }
-
     fn debt_of_wanted(&self) -> f64 {
         let (least, most) = DEBT_OF_WANTED;
         least + (most - least) * self.waited.min(1000) as f64 / 1000.0
@@ -242,16 +236,6 @@ pub fn goal(live: u64, least: u64, max_space_amplification: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_goes_beyond_is_in_excess_unless_a_compaction_writes_it() {
-        let space = |disk| Space { disk, live: 100, goal: 130, slack: 3200, ..Space::default() };
-        assert_eq!([0, 130, 3105].map(|disk| space(disk).excess()), [0.0; 3]);
-        assert!((space(3105 + 45).excess() - 0.2).abs() < 1e-9, "of what is left of the slack");
-        assert!((space(10_000).excess() - 1.0).abs() < 1e-9, "and not more");
-        let not_counted = Space { compacting: 40, leaving: 30, stock: 20, ..space(3195) };
-        assert!((not_counted.excess()).abs() < 1e-9);
-    }
 
     #[test]
     fn debt_begins_where_garbage_is_collected_and_grows_with_the_slack_used() {

@@ -137,12 +137,15 @@ fn where_a_value_lies_is_known_until_it_is_written_again() {
         db.put(&[key], &value(key)).unwrap();
     }
     db.flush().unwrap();
+    // Compactions read blocks, too.
+    db.wait_idle().unwrap();
     assert_eq!(looks(&db, &[7], Some(value(7))), 0, "the write told");
     let before = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
     db.put(&[7], &value(77)).unwrap();
     db.delete(&[8]).unwrap();
     db.put(&[9], b"inline").unwrap();
     db.flush().unwrap();
+    db.wait_idle().unwrap();
     assert_eq!(looks(&db, &[7], Some(value(77))), 0);
     assert!(looks(&db, &[8], None) > 0);
     assert!(looks(&db, &[9], Some(b"inline".to_vec())) > 0);

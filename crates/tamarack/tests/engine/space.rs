@@ -1,10 +1,14 @@
 //! The bound on space: overwrites settle below it, and deletions give their space back without any call.
 
+use std::time::Instant;
+
 use crate::common::time::unwatched_env;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, fast_directory};
 use tamarack::{Db, GcPolicy, Options};
 
 const KEYS: u32 = 4000;
+/// What writers are slowed down to.
+const SLOWEST_BYTES_PER_SECOND: f64 = 4e6;
 
 /// Small segments, so that the slack of a few of them is small, too.
 fn options() -> Options {
@@ -42,23 +46,33 @@ fn overwrites_settle_below_the_bound() {
     let mut random = Random::new(1);
     let mut rounds = vec![0; KEYS as usize];
     let live = u64::from(KEYS) * 904;
-    let mut highest = 0;
+    let bound = live * 13 / 10 + 16 * (64 << 10);
+    // What comes between two looks weighs more, the smaller segments are beside a memtable.
+    let allowed = bound + (256 << 10);
+    let mut below = Instant::now();
     for round in 1..5 * KEYS {
         let number = random.below(KEYS as usize) as u32;
         rounds[number as usize] = round;
         db.put(&key(number), &value(number, round)).unwrap();
-        if round % 100 == 0 {
-            highest = highest.max(db.stats().disk_bytes);
+        if round % 100 != 0 {
+            continue;
         }
+        let disk = db.stats().disk_bytes;
+        if disk < bound {
+            below = Instant::now();
+        }
+        // Where other processes keep collections from a processor, writers go on at their slowest pace, and copies are there before what they
+        // are made from goes.
+        let more = (2.0 * SLOWEST_BYTES_PER_SECOND * below.elapsed().as_secs_f64()) as u64;
+        assert!(disk < allowed + more, "{disk} bytes on disk, where {allowed} and {more} are allowed");
     }
-    // What comes between two looks weighs more, the smaller segments are beside a memtable.
-    let bound = live * 13 / 10 + 16 * (64 << 10);
-    assert!(highest < bound + (256 << 10), "{highest} bytes on disk, where {bound} are allowed");
     assert!(db.stats().stalls > 0, "who writes faster than garbage is collected is slowed down");
     db.wait_idle().unwrap();
     let stats = db.stats();
     assert!(stats.collected_segments > 0 && stats.hidden_records > 0, "{stats:?}");
-    assert!(stats.disk_bytes < live * 13 / 10 + 8 * (64 << 10), "{} bytes on disk", stats.disk_bytes);
+    // The watcher may be looking at files that are not needed any more.
+    let stays = stats.disk_bytes - stats.leaving_bytes;
+    assert!(stays < live * 13 / 10 + 8 * (64 << 10), "{stays} bytes on disk");
     for (number, round) in (0..).zip(rounds) {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number, round)), "key {number}");
     }
@@ -194,7 +208,7 @@ fn what_was_left_behind_is_not_taken_for_hidden_any_more() {
     (0..ENTRIES).for_each(|number| put(number.wrapping_mul(7919) % ENTRIES, 0));
     let (mut random, live) = (Random::new(3), u64::from(ENTRIES * (4 + VALUE_BYTES)));
     let (mut deepest, mut least, mut most) = (0, live, live);
-    for round in 1..=3 * ENTRIES {
+    for round in 1..=5 * ENTRIES {
         put(random.below(ENTRIES as usize) as u32, round);
         if round % 1000 == 0 {
             db.flush().unwrap();
@@ -207,7 +221,7 @@ fn what_was_left_behind_is_not_taken_for_hidden_any_more() {
     }
     let stats = db.stats();
     assert!(deepest >= 3 && stats.collected_segments > 10, "{deepest} levels: {stats:?}");
-    assert!(least > live - live / 20, "{least} of {live} live bytes at least");
+    assert!(least > live - live / 30, "{least} of {live} live bytes at least");
     // While compactions end, what they have dropped counts as alive.
     assert!(most < live + live / 4, "{most} of {live} live bytes at most");
 }

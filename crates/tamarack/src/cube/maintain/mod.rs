@@ -236,8 +236,8 @@ impl Cube {
     fn slow_writers(&self, state: &State, space: &Space) {
         // Who wants no collections gets no bound, and is not slowed down for its sake.
         let bounded = self.options.gc != GcPolicy::Off && state.gc_pauses == 0;
-        let garbage = if bounded { space.debt().min(1.0) + space.excess() } else { 0.0 };
-        self.throttle.set_debt(self.debt().min(1.0).max(garbage), self.env.clock.monotonic());
+        let garbage = if bounded { space.debt() } else { 0.0 };
+        self.throttle.set_debt(self.debt().max(garbage).min(1.0), self.env.clock.monotonic());
     }
 
     /// Runs `job` on the workers. If it panics, the cube is poisoned and `end` takes the job out of the state, so
