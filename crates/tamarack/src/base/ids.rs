@@ -35,7 +35,7 @@ id! {
 }
 
 impl SegmentId {
-    /// The first id of a cold segment, and the end of the ids of the log's segments.
+    /// The first id of a cold segment.
     pub const COLD_FIRST: Self = Self(1 << 31);
 
     /// The log's segments have ids before this one.

@@ -12,8 +12,9 @@
 //! instead, which take one fault for hundreds; a sync would write all of such a page for each record.
 //!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
-//! it; zeros before it is `allocated`, and never after. A mapped byte is touched only below `allocated`. A segment is truncated only after its last writer is
-//! done, by [`seal`].
+//! it; zeros before it is `allocated`, and never after. A mapped byte is touched only below `allocated`. A mapped segment is truncated only after its
+//! last writer is done, by [`seal`]; a plain one also where a write has failed, by whoever did it and is the only writer ([`Segment::cut`]): the
+//! next one writes there again.
 
 #![expect(unsafe_code, reason = "records are copied into memory shared with the kernel")]
 

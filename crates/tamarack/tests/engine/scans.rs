@@ -544,6 +544,8 @@ fn bytes_of_a_walk(db: &Db, expected_entries: Option<usize>, entries: usize, bac
     }
     // Those who read ahead come that far.
     std::thread::sleep(Duration::from_millis(20));
+    // It waits for what has begun.
+    drop(iter);
     [first, db.stats().value_read_bytes - before]
 }
 

@@ -47,7 +47,7 @@ impl Collector {
     /// An id for a cold segment.
     ///
     /// # Errors
-    /// `Unsupported` after 2^31 of them.
+    /// `Unsupported` after 2^31 − 1 of them.
     pub fn next_id(&self) -> Result<SegmentId> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let id = u32::try_from(id).ok().filter(|&id| id < u32::MAX).map(SegmentId);
