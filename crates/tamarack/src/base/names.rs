@@ -54,6 +54,17 @@ impl FileName {
         (parsed.to_string() == name).then_some(parsed)
     }
 
+    /// Whether `files` more of its kind can have higher numbers than this one.
+    pub fn has_room_behind(self, files: u32) -> bool {
+        let left = match self {
+            Self::Segment(id) if id.is_cold() => u64::from(u32::MAX - id.0),
+            Self::Segment(id) => u64::from(SegmentId::LOG_END.0 - id.0),
+            Self::Table(TableId(number)) | Self::Manifest(number) => Self::NUMBERS_END - number,
+            Self::Current | Self::Temporary => return true,
+        };
+        left > u64::from(files)
+    }
+
     /// The file's path in `directory`. [`Temporary`](Self::Temporary) names a kind of file, not one of them.
     pub fn path(self, directory: &Path) -> PathBuf {
         debug_assert_ne!(self, Self::Temporary, "a temporary file is named after the file it becomes");
@@ -95,6 +106,21 @@ mod tests {
         for text in ["CURRENT.tmp", "000007.vlog.tmp", "000007.table.tmp", "MANIFEST-000001.tmp"] {
             assert_eq!(FileName::parse(text), Some(FileName::Temporary), "{text}");
         }
+    }
+
+    #[test]
+    fn room_ends_with_the_numbers_of_a_kind() {
+        for (text, room) in [
+            ("2147483640.vlog", 6),
+            ("2147483640.cold", 6),
+            ("18446744073709551610.table", 4),
+            ("MANIFEST-18446744073709551610", 4),
+        ] {
+            let name = FileName::parse(text).unwrap();
+            assert!(name.has_room_behind(room), "{text}");
+            assert!(!name.has_room_behind(room + 1), "{text}");
+        }
+        assert!(FileName::Current.has_room_behind(u32::MAX));
     }
 
     #[test]

@@ -170,12 +170,16 @@ impl Cube {
         PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode).map(Some)
     }
 
-    /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first: where all processors
-    /// are busy, that takes longer than writing to what one step reserves.
+    /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first, or there is no
+    /// id for another: where all processors are busy, that takes longer than writing to what one step reserves.
     fn prepare_next(&self, active: &Segment, blocks: Blocks) {
         let (header, left) = (active.header(), active.capacity() - active.allocated());
-        if left <= RESERVE_STEP_MAX && header.predecessor != LogPosition::default() {
-            self.prepare_spare(SegmentId(header.id.0 + 1), blocks);
+        let next = SegmentId(header.id.0 + 1);
+        if left <= RESERVE_STEP_MAX
+            && header.predecessor != LogPosition::default()
+            && next < SegmentId::LOG_END
+        {
+            self.prepare_spare(next, blocks);
         }
     }
 }

@@ -54,6 +54,35 @@ fn strays_with_the_last_numbers_of_their_kind_do_no_harm() {
             let db = open(path, &options()).unwrap_or_else(|error| panic!("{stray}, repaired: {error}"));
             assert_eq!(db.get(b"1").unwrap(), Some(vec![1; 100]), "{stray}, repaired");
             assert_eq!(db.get(b"2").unwrap(), Some(vec![2; 100]), "{stray}, repaired");
+            db.flush().unwrap();
+            db.close().unwrap();
+            // Damage makes a repair write files of each kind.
+            let of_kind =
+                |kind: &str| file_names(path).into_iter().find(|name| name.ends_with(kind) && *name != stray);
+            for kind in [".vlog", ".table"] {
+                let file = path.join(of_kind(kind).unwrap());
+                let mut bytes = std::fs::read(&file).unwrap();
+                let at = if kind == ".vlog" { bytes.len().min(140) - 1 } else { bytes.len() / 3 };
+                bytes[at] ^= 1;
+                std::fs::write(&file, bytes).unwrap();
+            }
+            std::fs::write(path.join(stray), "").unwrap();
+            if let Err(error) = Db::repair(path, &options()) {
+                assert_eq!(error.kind(), ErrorKind::Unsupported, "{stray}, damaged: {error}");
+                assert!(error.to_string().contains(stray), "{error}");
+                std::fs::remove_file(path.join(stray)).unwrap();
+                Db::repair(path, &options()).unwrap();
+            }
+            let db = open(path, &options()).unwrap_or_else(|error| panic!("{stray}, damaged: {error}"));
+            let found = [b"1", b"2"]
+                .map(|key| db.get(key).unwrap_or_else(|error| panic!("{stray}, damaged: {error}")));
+            for (value, byte) in found.into_iter().zip([1, 2]) {
+                assert!(value.is_none_or(|value| value == [byte; 100]), "{stray}, damaged");
+            }
+            db.put(b"3", &[3; 100]).unwrap();
+            db.close().unwrap();
+            let db = open(path, &options()).unwrap_or_else(|error| panic!("{stray}, again: {error}"));
+            assert_eq!(db.get(b"3").unwrap(), Some(vec![3; 100]), "{stray}, again");
         }
     }
 }

@@ -57,6 +57,8 @@ use tables::Tables;
 const TRYING: &str = "repairing-trial";
 /// Tables that are open at a time.
 const OPEN_TABLES_MAX: usize = 256;
+/// A repair makes fewer files of a kind than this.
+const NEW_FILES_MAX: u32 = 1 << 24;
 /// So many ranges of lost keys are told one by one. What comes behind is one range, though keys in it may be there.
 const RANGES_MAX: usize = 10_000;
 
@@ -100,7 +102,8 @@ struct Log {
 /// Repairs the cube in `directory`.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none, or in another order of keys; `Locked`, `Unsupported`, `Io`, `NoSpace`;
+/// `InvalidArgument` if there is none, or in another order of keys; `Locked`, `Io`, `NoSpace`; `Unsupported`, also where a file
+/// bears one of the last numbers of its kind, behind which new ones have no room;
 /// `Corruption` if nothing tells which cube it was. Nothing is lost, and it can be tried again.
 pub fn repair(env: &Env, directory: &Path, options: &Options, how: RepairOptions) -> Result<RepairReport> {
     options.check()?;
@@ -150,6 +153,14 @@ impl<'a> Repair<'a> {
         };
         repair.withdraw()?;
         repair.files = ours(&commit::names(&*env.fs, directory)?);
+        if let Some(last) = repair.files.iter().find(|name| !name.has_room_behind(NEW_FILES_MAX)) {
+            let path = last.path(directory);
+            let reason = format!(
+                "the files of a repair must have higher numbers than {}, and there are too few: put that file elsewhere and repair again",
+                path.display()
+            );
+            return Err(Error::unsupported(reason));
+        }
         repair.cube = repair.identify()?;
         repair.report.damage.append(&mut repair.survey.damage);
         repair.report.changed = !repair.report.damage.is_empty();

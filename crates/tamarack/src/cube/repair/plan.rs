@@ -281,12 +281,6 @@ impl Repair<'_> {
             return Ok(());
         }
         let number = self.survey.number_max + 1;
-        if number == FileName::NUMBERS_END {
-            let last = FileName::Manifest(self.survey.number_max);
-            let reason =
-                format!("no manifest can come after {last}: put that file elsewhere and repair again");
-            return Err(Error::unsupported(reason));
-        }
         self.tell("taking effect");
         let fs = &self.env.fs;
         commit::announce(&**fs, &self.scratch, number)?;
