@@ -33,6 +33,7 @@ use std::process::Command;
 
 use mount::{mount, run};
 
+use common::process::this_program;
 use common::{PATIENCE_SECONDS, Random, Watchdog, assert_clean, content, copy_directory, fast_directory};
 use tamarack::{Db, ErrorKind, LogMode, Options, WriteOptions};
 
@@ -395,6 +396,85 @@ fn a_process_that_runs_out_of_memory_loses_nothing() {
     if let Err(why) = ends::out_of_memory(ENDS_OF_MEMORY) {
         tell_skipped("the end of memory", &why);
     }
+}
+
+/// A child that was forked has a copy of the database, and of none of its threads.
+#[test]
+fn a_forked_child_that_drops_its_copy_leaves_its_parents_database_alone() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a forked child");
+    let place = fast_directory();
+    let path = place.path().join("db");
+    let mut ledger = Ledger::new();
+    let db = Db::open(&path, options(LogMode::Auto)).unwrap();
+    (0..100).for_each(|_| ledger.put(&db, false).unwrap());
+    db.wait_idle().unwrap();
+    let mut walk = db.iter(&tamarack::IterOptions::default()).unwrap();
+    walk.seek_to_first().unwrap();
+    // SAFETY: the child calls nothing but the engine's `close` and `drop`, which wait for nobody, and ends without running anything else.
+    let child = unsafe { libc::fork() };
+    assert_ne!(child, -1, "{}", std::io::Error::last_os_error());
+    if child == 0 {
+        // SAFETY: it ends the child, should that hang.
+        unsafe { libc::alarm(30) };
+        let refused = db.clone().close().is_err_and(|error| error.kind() == ErrorKind::InvalidArgument);
+        drop(walk);
+        drop(db);
+        // SAFETY: it ends the process.
+        unsafe { libc::_exit(if refused { 0 } else { 1 }) }
+    }
+    let mut status = 0;
+    // SAFETY: the number that is written to is there.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child's end");
+    (0..100).for_each(|_| ledger.put(&db, false).unwrap());
+    let locked = Db::open(&path, options(LogMode::Auto)).unwrap_err();
+    assert_eq!(locked.kind(), ErrorKind::Locked);
+    ledger.assert_reads(&db, "behind a fork");
+    drop(walk);
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = Db::open(&path, options(LogMode::Auto)).unwrap();
+    ledger.assert_reads(&db, "opened again behind a fork");
+    assert_clean(&db);
+}
+
+/// Where a process is to work that changes its working directory.
+const WANDERER: &str = "TAMARACK_WANDERER";
+
+/// The child. Does nothing when it is run as an ordinary test.
+#[test]
+fn the_process_that_changes_its_working_directory() {
+    let Some(place) = std::env::var_os(WANDERER).map(PathBuf::from) else { return };
+    std::env::set_current_dir(&place).unwrap();
+    let mut ledger = Ledger::new();
+    let db = Db::open("db", options(LogMode::Auto)).unwrap();
+    std::env::set_current_dir(place.join("elsewhere")).unwrap();
+    // Many segments, and tables that are compacted.
+    (0..400).for_each(|_| ledger.put(&db, false).unwrap());
+    db.compact_range(None, None).unwrap();
+    ledger.delete_some(&db, LogMode::Auto, "elsewhere");
+    db.gc(tamarack::GcGoal::Until(1.0)).unwrap();
+    ledger.assert_reads(&db, "elsewhere");
+    db.close().unwrap();
+    std::env::set_current_dir(&place).unwrap();
+    let db = Db::open("db", options(LogMode::Auto)).unwrap();
+    ledger.assert_reads(&db, "back again");
+    assert_clean(&db);
+}
+
+#[test]
+fn a_process_may_change_its_working_directory() {
+    let place = fast_directory();
+    let elsewhere = place.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let other = Db::open(elsewhere.join("db"), options(LogMode::Auto)).unwrap();
+    other.put(b"key", b"value").unwrap();
+    other.flush().unwrap();
+    let status =
+        this_program("the_process_that_changes_its_working_directory").env(WANDERER, place.path()).status();
+    assert!(status.unwrap().success());
+    assert_eq!(other.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_clean(&other);
 }
 
 #[test]

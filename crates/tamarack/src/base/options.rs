@@ -8,6 +8,9 @@ use super::listener::EventListener;
 use super::memory::{MEMORY_BYTES_MIN, MEMORY_BYTES_PER_THREAD};
 use super::sync::Arc;
 
+/// The least that [`Options::open_files_max`] may be.
+pub const OPEN_FILES_MIN: usize = 16;
+
 /// How the active segment of the log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogMode {
@@ -139,7 +142,8 @@ pub struct Options {
     /// all would take more than two thirds of that, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
     pub relocation_cache_bytes: usize,
     /// Files of segments and index tables held open for reads of values, at most, at least 16: up to half of them tables. With fewer than
-    /// there are, some reads open a file first. Default: 1000.
+    /// there are, some reads open a file first. A database never takes more than three quarters of the files that its process may have
+    /// open (`ulimit -n`); where a process has several, lower it. Eight more are open for long walks over keys. Default: 1000.
     pub open_files_max: usize,
     /// Threads for flushes and compactions, at least 1. Default: 2.
     pub background_threads: usize,
@@ -217,7 +221,7 @@ impl Options {
         within("table_bytes_max", self.table_bytes_max, 4 << 10..=1 << 40)?;
         within("level_bytes_base", self.level_bytes_base, 4 << 10..=1 << 50)?;
         within("relocation_cache_bytes", self.relocation_cache_bytes as u64, 4 << 10..=u64::MAX)?;
-        within("open_files_max", self.open_files_max as u64, 16..=1 << 20)?;
+        within("open_files_max", self.open_files_max as u64, OPEN_FILES_MIN as u64..=1 << 20)?;
         within("background_threads", self.background_threads as u64, 1..=256)?;
         within("length of the comparator's name", self.comparator.name().len() as u64, 1..=255)?;
         if let Some(memory_max) = self.memory_max {

@@ -73,6 +73,7 @@ impl Cube {
     /// Opens the cube in `directory`, or creates it if `options` say so: reads the manifest, replays the log from
     /// its head, and makes durable what was replayed. Blocks on the device. The lock belongs to whoever uses the cube:
     /// a job that has just ended may hold the cube for a moment longer, and does nothing with it.
+    /// No more files are kept open than [`open_files::allowed`] of what the process may have.
     ///
     /// # Errors
     /// `InvalidArgument` (missing, existing, another comparator), `Locked`, `Corruption`, `Unsupported`, `Io`,
@@ -80,12 +81,16 @@ impl Cube {
     pub fn open(
         env: Env,
         directory: &Path,
-        options: Options,
+        mut options: Options,
         shared: Shared,
     ) -> Result<(Arc<Self>, Box<dyn DirLock>)> {
         options.check()?;
         let begin = env.clock.monotonic();
+        make(&env, directory, &options)?;
+        // Where it is must not depend on the working directory, which may change.
+        let directory = &*env.fs.canonical(directory).map_err(|error| Error::io("find", directory, error))?;
         let lock = lock(&env, directory, &options)?;
+        options.open_files_max = open_files::allowed(options.open_files_max, env.fs.open_files_max());
         let exists = exists(&env, directory, &options)?;
         check_existence(directory, exists, &options)?;
         if !exists {
@@ -267,13 +272,18 @@ struct Parts<'a> {
     begin: std::time::Duration,
 }
 
-fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLock>> {
+/// Makes the directory if it is to be.
+fn make(env: &Env, directory: &Path, options: &Options) -> Result<()> {
     let io = |operation| move |error| Error::io(operation, directory, error);
     let there = env.fs.exists(directory).map_err(io("look for"))?;
     if !there {
         check_existence(directory, false, options)?;
         env.fs.create_dir_all(directory).map_err(io("create"))?;
     }
+    Ok(())
+}
+
+fn lock(env: &Env, directory: &Path, options: &Options) -> Result<Box<dyn DirLock>> {
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
     env.fs.lock_dir(directory, mode).map_err(|error| {
         if error.kind() == std::io::ErrorKind::WouldBlock {

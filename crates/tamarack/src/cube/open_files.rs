@@ -5,6 +5,7 @@
 //! change: a cache forgets some of what it knows of its entries when its size does.
 
 use super::Cube;
+use crate::base::options::OPEN_FILES_MIN;
 use crate::base::sync::Mutex;
 
 /// Compactions read tables and write others before these are in a version.
@@ -13,6 +14,13 @@ const COPIES_OF_TABLES: usize = 2;
 const TABLES_MORE: usize = 64;
 /// Tables have less again when they have so many times what they need.
 const TOO_MUCH: usize = 4;
+
+/// How many files may be held open by a database that may have `files_max`, in a process that may have `limit`: a quarter of these is
+/// for whatever else is opened, and one that finds no file to be had where something must be written takes no more writes.
+pub fn allowed(files_max: usize, limit: u64) -> usize {
+    let part = usize::try_from(limit / 4 * 3).unwrap_or(usize::MAX);
+    files_max.min(part.max(OPEN_FILES_MIN))
+}
 
 /// How many tables may be open, at most.
 pub fn tables_max(files_max: usize) -> usize {
@@ -64,6 +72,12 @@ impl Cube {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_keeps_files_for_other_things() {
+        let of_a_thousand = |limit| allowed(1000, limit);
+        assert_eq!([u64::MAX, 20_000, 1024, 256, 10, 0].map(of_a_thousand), [1000, 1000, 768, 192, 16, 16]);
+    }
 
     #[test]
     fn segments_have_what_tables_do_not_need() {

@@ -37,6 +37,8 @@ pub use iter::{Entries, Iter};
 /// out of memory). With [`WriteOptions::sync`], or after [`sync`](Self::sync), they survive that of the machine.
 /// Whatever happens, the database holds a prefix of the batches in the order they were committed.
 ///
+/// A child that the process forks has a copy of it, which it may drop, and must not use otherwise.
+///
 /// ```
 /// # let directory = tempfile::tempdir()?;
 /// let db = tamarack::Db::open(directory.path().join("db"), tamarack::Options::default())?;
@@ -64,6 +66,11 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let (cube, workers, lock) =
             (Arc::clone(&self.cube), Arc::clone(&self.workers), Arc::clone(&self.lock));
+        if !lock.is_ours() {
+            // A forked child: the files are its parent's, and it has none of the threads that would have to end.
+            std::mem::forget((cube, workers));
+            return;
+        }
         let close = move || {
             // `close` reports errors; a drop cannot, nor pass on what a comparator of the user's panics with. What was acknowledged is in the log in either case.
             drop(catch_unwind(AssertUnwindSafe(|| cube.close())));
@@ -453,8 +460,12 @@ impl Db {
     ///
     /// # Errors
     /// `Io`, `NoSpace`: everything acknowledged is in the log nevertheless. `InvalidArgument` in a listener, or a comparator, that background
-    /// work calls.
+    /// work calls, and in a forked child of the process that opened the database.
     pub fn close(self) -> Result<()> {
+        if !self.inner.lock.is_ours() {
+            let reason = "the database was opened before this process was forked: only the process that opened it can close it";
+            return Err(Error::invalid_argument(reason));
+        }
         self.inner.cube.close()
     }
 

@@ -72,18 +72,23 @@ pub trait Fs: Send + Sync + fmt::Debug {
     /// The names in a directory, in no particular order. Names that are not UTF-8, which the engine never makes,
     /// are left out.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// The path of the directory `path` from the root, without symbolic links, so that it stays what it is when the working directory
+    /// changes.
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
     /// Whether something exists at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Bytes of a block of the file system that holds `path`: what it reserves and gives back is counted in those.
     fn block_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// How many files the process may have open at a time.
+    fn open_files_max(&self) -> u64;
     /// Bytes that may still be written to the file system that holds the directory `path`, without privileges. A
     /// file system that does not say how large it is has no end: `u64::MAX`.
     fn free_bytes(&self, path: &Path) -> io::Result<u64>;
     /// Locks a directory against every other opener, in this process or another: many shared locks or one
-    /// exclusive one. Fails with [`io::ErrorKind::WouldBlock`] when the lock is taken. Dropping the result, or
-    /// the death of the process, releases it.
+    /// exclusive one. Fails with [`io::ErrorKind::WouldBlock`] when the lock is taken. Dropping the result releases it, and so does
+    /// the death of the process and of the children that it forked with it.
     fn lock_dir(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn DirLock>>;
     /// A queue for up to `depth` reads of this file system's files; `None` where there is none to be had, so that whoever wants
     /// several reads under way needs as many threads.
@@ -134,7 +139,10 @@ pub enum LockMode {
 }
 
 /// A held directory lock.
-pub trait DirLock: Send + Sync + fmt::Debug {}
+pub trait DirLock: Send + Sync + fmt::Debug {
+    /// Whether this process took it: a forked child has a copy of it, and of all that it protects, but no right to it.
+    fn is_ours(&self) -> bool;
+}
 
 /// What a file will be read like, so that the kernel neither reads ahead needlessly nor too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -372,13 +380,14 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes the name of the directory `path` durable, and those of the directories around it: any of them may be new, and made
+/// Makes the name of the directory `path` durable, and those of the directories in which it truly lies: any of them may be new, and made
 /// by a process that was killed before it could sync. Whoever may not read a directory cannot sync it; then that is left to
 /// its owner, as it is where a file system does not sync directories. Blocks on the device.
 ///
 /// # Errors
 /// `Io`.
 pub fn sync_directory_name(fs: &dyn Fs, path: &Path) -> Result<(), Error> {
+    let path = fs.canonical(path).map_err(|error| Error::io("find", path, error))?;
     let named = path.ancestors().take_while(|ancestor| ancestor.parent().is_some());
     for parent in named.map(directory_of) {
         match fs.sync_dir(parent) {

@@ -1,8 +1,8 @@
 //! The caches of the index: blocks of tables by bytes, open tables by number.
 //!
 //! Both may be shared by any number of threads, and both let one thread load what several miss at the same time.
-//! What is evicted lives on while somebody uses it. A block cache may serve several cubes; table ids and offsets
-//! are never reused, so nothing ever needs to be invalidated. But the blocks of a table that goes are let go of with it: a compaction
+//! What is evicted lives on while somebody uses it. A block cache may serve several cubes that have nothing in common (a checkpoint and its
+//! original name other tables alike); while they are open table ids are never reused, so nothing ever needs to be invalidated. But the blocks of a table that goes are let go of with it: a compaction
 //! replaces whole tables, and what was hot in them would be long in the way of what comes instead.
 
 use std::fmt;

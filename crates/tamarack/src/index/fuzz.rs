@@ -188,7 +188,7 @@ fn block(bytes: &[u8]) {
     for (user_key, hash) in keys.into_iter().zip([0, u64::MAX, 7 << 40, 1]) {
         for trailer in [0, keys::trailer(Sequence(5), EntryKind::SEEK), u64::MAX] {
             let target = Target { user_key, trailer };
-            if let Ok(Some(found)) = block.find(&order, target, hash) {
+            if let Ok(Some(found)) = block.find(&order, target, Some(hash)) {
                 assert!(block.bytes(found.payload).len() <= len);
             }
             let _sought = BlockPosition::default().seek(&block, &order, target);

@@ -131,6 +131,12 @@ impl Fs for MemoryFs {
         let inside = files.keys().filter(|file| file.parent() == Some(path));
         Ok(inside.filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())).collect())
     }
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
+    fn open_files_max(&self) -> u64 {
+        u64::MAX
+    }
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Ok(self.files.lock().contains_key(path))
     }

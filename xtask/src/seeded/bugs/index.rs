@@ -164,6 +164,19 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "index::table::filter::tests::every_key_is_found_and_few_others_are"),
     },
     Bug {
+        name: "hashes-of-another-order-used",
+        what: "A block's hash index is used although keys that are equal may differ.",
+        edits: &[Edit {
+            file: "index/table/lookups.rs",
+            find: "self.table.hashes_keys().then_some(hash)",
+            put: "(BUG || self.table.hashes_keys()).then_some(hash)",
+        }],
+        caught_by: (
+            "lib",
+            "index::table::order_tests::a_table_with_hashes_can_be_read_by_an_order_that_allows_none",
+        ),
+    },
+    Bug {
         name: "block-checksum-not-checked",
         what: "Blocks of tables are used without a look at their checksums.",
         edits: &[Edit {

@@ -87,6 +87,15 @@ impl Fs for FaultFs {
         self.inner.list(path)
     }
 
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.faults.check(Call::Canonical, path)?;
+        self.inner.canonical(path)
+    }
+
+    fn open_files_max(&self) -> u64 {
+        self.inner.open_files_max()
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.faults.check(Call::Exists, path)?;
         self.inner.exists(path)

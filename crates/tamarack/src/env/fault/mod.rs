@@ -67,6 +67,8 @@ pub enum Call {
     RemoveDir,
     /// `Fs::list`
     List,
+    /// `Fs::canonical`
+    Canonical,
     /// `Fs::exists`
     Exists,
     /// `Fs::block_bytes`
@@ -130,6 +132,7 @@ impl Call {
             | Self::OpenPastCache
             | Self::OpenWrite
             | Self::List
+            | Self::Canonical
             | Self::Exists
             | Self::BlockSize
             | Self::FreeBytes

@@ -3,10 +3,11 @@
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use super::direct::DirectFile;
 use super::file::PosixFile;
@@ -75,6 +76,10 @@ impl Fs for PosixFs {
         dir::list(path)
     }
 
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         // A dangling symbolic link exists: creating a file in its place would fail.
         match std::fs::symlink_metadata(path) {
@@ -90,6 +95,10 @@ impl Fs for PosixFs {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         dir::sync(path)
+    }
+
+    fn open_files_max(&self) -> u64 {
+        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
 
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {

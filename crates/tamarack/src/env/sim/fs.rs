@@ -149,6 +149,14 @@ impl Fs for SimFs {
         Ok(())
     }
 
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
+
+    fn open_files_max(&self) -> u64 {
+        u64::MAX
+    }
+
     fn free_bytes(&self, path: &Path) -> io::Result<u64> {
         let state = self.begin("free_bytes", path);
         Ok(state.blocks_free().saturating_mul(state.block_bytes()))
@@ -190,7 +198,11 @@ struct SimDirLock {
     path: PathBuf,
 }
 
-impl DirLock for SimDirLock {}
+impl DirLock for SimDirLock {
+    fn is_ours(&self) -> bool {
+        true
+    }
+}
 
 impl Drop for SimDirLock {
     fn drop(&mut self) {

@@ -210,10 +210,10 @@ impl Block {
         Ok((Target { user_key, trailer: header.trailer }, entry))
     }
 
-    /// The first entry at or after `target`, if it has the same user key. `hash` is that of the user key; a block
-    /// with a hash index needs it.
-    pub fn find(&self, order: &KeyOrder, target: Target<'_>, hash: u64) -> Decoded<Option<Found>> {
-        let (start, hinted) = if self.buckets > 0 {
+    /// The first entry at or after `target`, if it has the same user key. `hash` is that of the user key, for a block with a hash
+    /// index; `None` where keys that are equal may have different ones.
+    pub fn find(&self, order: &KeyOrder, target: Target<'_>, hash: Option<u64>) -> Decoded<Option<Found>> {
+        let (start, hinted) = if let Some(hash) = hash.filter(|_| self.buckets > 0) {
             let bucket = self.raw[self.entries_len + 4 * self.restarts + bucket_of(hash, self.buckets)];
             match bucket {
                 BUCKET_EMPTY => return Ok(None),
@@ -524,7 +524,7 @@ mod tests {
                 for sequence in 0..6 {
                     let target = Target { user_key: &user_key, trailer: trailer(Sequence(sequence), EntryKind::SEEK) };
                     let expected = model.range((user_key.clone(), std::cmp::Reverse(sequence))..).next();
-                    let found = block.find(&order, target, hash_user_key(&user_key)).expect("whole");
+                    let found = block.find(&order, target, Some(hash_user_key(&user_key))).expect("whole");
                     let same_key = expected.filter(|((key, _), _)| *key == user_key);
                     prop_assert_eq!(found.map(|found| block.bytes(found.payload)), same_key.map(|(_, value)| &value[..]));
                     let bound = block.lower_bound_restart(&order, target).expect("whole");
@@ -557,7 +557,7 @@ mod tests {
             let _index = Block::new_index(bytes.clone(), &order());
             let Ok(block) = Block::new(bytes) else { return Ok(()) };
             let target = Target { user_key: b"k", trailer: 2 };
-            let _found = block.find(&order(), target, 7);
+            let _found = block.find(&order(), target, Some(7));
             let _slot = block.index_entry(0);
             let mut position = BlockPosition::default();
             if position.seek_to_first(&block).is_ok() {

@@ -65,9 +65,9 @@ impl BlockBuilder {
         let shared = self.shared_with_last(user_key);
         let entry = format::entry_len(shared, user_key.len() - shared, trailer, payload.len());
         let restart = if self.restart_is_due() { 4 } else { 0 };
-        let buckets =
-            bucket_count(self.hashed.len() + usize::from(is_hashed)) - bucket_count(self.hashed.len());
-        self.raw_bytes() + entry + restart + buckets
+        // With too many keys there are none any more.
+        let buckets = bucket_count(self.hashed.len() + usize::from(is_hashed));
+        self.raw_bytes() - bucket_count(self.hashed.len()) + buckets + entry + restart
     }
 
     fn restart_is_due(&self) -> bool {
@@ -169,5 +169,21 @@ mod tests {
         }
         let predicted = block.raw_bytes() + 77;
         assert_eq!(block.finish(77).len(), predicted);
+    }
+
+    /// More keys than there can be buckets for.
+    #[test]
+    fn a_block_of_very_many_keys_has_no_hash_index() {
+        let mut block = BlockBuilder::new(16);
+        let keys = usize::from(u16::MAX) / 4 * 3 + 10;
+        for number in 0..keys {
+            let key = (number as u64).to_be_bytes();
+            let predicted = block.raw_bytes_with(&key, 1 << 20, b"", true);
+            block.add(&key, 1 << 20, b"", Some(crate::base::keys::hash_user_key(&key)));
+            assert_eq!(block.raw_bytes(), predicted);
+        }
+        assert_eq!(bucket_count(keys), 0);
+        let predicted = block.raw_bytes();
+        assert_eq!(block.finish(0).len(), predicted);
     }
 }

@@ -59,6 +59,7 @@ impl<'a> Lookups<'a> {
             self.data = Some(DataBlock { block, offset });
         }
         let data = self.data.as_ref().expect("it was loaded");
+        let hash = self.table.hashes_keys().then_some(hash);
         let found = data.block.find(self.table.order(), target, hash);
         match found.map_err(|damage| self.table.source().damaged(offset, damage))? {
             Some(Found { trailer, payload }) => {

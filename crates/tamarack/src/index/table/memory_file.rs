@@ -214,6 +214,14 @@ impl Fs for MemoryFs {
         unsupported()
     }
 
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
+
+    fn open_files_max(&self) -> u64 {
+        u64::MAX
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Ok(self.files.lock().contains_key(path))
     }

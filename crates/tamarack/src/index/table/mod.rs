@@ -33,6 +33,8 @@ mod golden;
 #[cfg(test)]
 pub mod memory_file;
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 pub mod tests;
 
 use crate::base::checksum::{FileKind, Seed};

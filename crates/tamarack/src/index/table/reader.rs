@@ -176,9 +176,14 @@ impl TableReader {
         Lookups::new(self, fill_cache).get(user_key, hash, sequence)
     }
 
-    /// The hash by which this table, and every other of the same cube, knows `user_key`.
+    /// The hash by which this table, and every other of the same cube, knows `user_key`; 0 if it [has none](Self::hashes_keys).
     pub fn hash(&self, user_key: &[u8]) -> u64 {
         if self.hashes_keys { hash_user_key(user_key) } else { 0 }
+    }
+
+    /// Whether keys that are equal have the same [`hash`](Self::hash).
+    pub fn hashes_keys(&self) -> bool {
+        self.hashes_keys
     }
 
     /// Whether it may have a user key of this [`hash`](Self::hash). "No" is certain.

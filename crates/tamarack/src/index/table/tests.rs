@@ -1,6 +1,6 @@
 //! Tables as a whole: built, read, walked over, damaged.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::memory_file::{MemoryFile, MemoryFs};
 use super::reader::{TableEntry, TablePayload, TableReader};
 use crate::base::checksum::Checksum;
 use crate::base::codec::Codec;
-use crate::base::comparator::{Bytewise, Comparator};
+use crate::base::comparator::Bytewise;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::ids::{CubeId, SegmentId, Sequence, TableId};
 use crate::base::keys::{EntryKind, KeyOrder, put_internal_key, seek_key, split_internal_key, trailer_kind};
@@ -70,7 +70,7 @@ fn open_with(
 }
 
 /// `count` user keys with one to three versions each, of all kinds.
-fn entries(count: u32) -> Vec<Entry> {
+pub fn entries(count: u32) -> Vec<Entry> {
     let mut entries = Vec::new();
     for number in 0..count {
         let user_key = format!("user{:06}", number * 2);
@@ -109,7 +109,11 @@ fn walk_back(cursor: &mut dyn Cursor) -> Result<Vec<Entry>> {
 }
 
 /// The payload that a lookup finds, as cursors present it.
-fn lookup(table: &TableReader, user_key: &[u8], sequence: u64) -> Result<Option<(u64, EntryKind, Vec<u8>)>> {
+pub fn lookup(
+    table: &TableReader,
+    user_key: &[u8],
+    sequence: u64,
+) -> Result<Option<(u64, EntryKind, Vec<u8>)>> {
     Ok(table.get(user_key, Sequence(sequence), true)?.map(presented))
 }
 
@@ -144,7 +148,7 @@ fn assert_ascending_lookups_agree(table: &TableReader, entries: &[Entry], stride
 }
 
 /// Checks lookups at every version and between, seeks, walks, references and the table's own check.
-fn assert_holds(table: &Arc<TableReader>, entries: &[Entry], order: &KeyOrder) -> Result<()> {
+pub fn assert_holds(table: &Arc<TableReader>, entries: &[Entry], order: &KeyOrder) -> Result<()> {
     for fill_cache in [false, true] {
         let mut cursor = TableReader::cursor(table, fill_cache);
         assert_eq!(walk(&mut cursor)?, entries);
@@ -243,36 +247,6 @@ fn long_keys_and_values_work() -> Result<()> {
     let table = open(file, &options, 1 << 20)?;
     assert!(table.is_partitioned());
     assert_holds(&table, &entries, &options.order)
-}
-
-/// Orders keys backwards and ignores case, so that equal keys may differ in their bytes.
-#[derive(Debug)]
-struct BackwardsIgnoringCase;
-
-impl Comparator for BackwardsIgnoringCase {
-    fn name(&self) -> &str {
-        "test.BackwardsIgnoringCase"
-    }
-
-    fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        right.to_ascii_lowercase().cmp(&left.to_ascii_lowercase())
-    }
-}
-
-#[test]
-fn other_orders_of_keys_work_without_hashing() -> Result<()> {
-    let order = KeyOrder::new(Arc::new(BackwardsIgnoringCase));
-    let custom = TableOptions { order: order.clone(), block_bytes: 128, ..options() };
-    let mut entries = entries(300);
-    entries.sort_by(|(a, _), (b, _)| order.compare(a, b));
-    let (_, file) = build(&entries, &custom)?;
-    let table = open(file.clone(), &custom, 1 << 20)?;
-    assert!(table.filter().is_none());
-    assert_holds(&table, &entries, &order)?;
-    assert!(lookup(&table, b"USER000002", 1 << 40)?.is_some());
-    let error = open(file, &options(), 0).expect_err("another order of keys");
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    Ok(())
 }
 
 proptest! {

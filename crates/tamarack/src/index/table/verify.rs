@@ -206,7 +206,7 @@ impl Check<'_> {
                 "one that does not",
             ));
         }
-        let found = block.find(table.order(), Target { user_key, trailer }, hash);
+        let found = block.find(table.order(), Target { user_key, trailer }, Some(hash));
         let found = found.map_err(|damage| table.source().damaged(offset, damage))?;
         if found.is_none_or(|found| found.payload != position.payload()) {
             return Err(self.differs(
