@@ -2,7 +2,8 @@
 //!
 //! New files are written into the directory `repairing`, and synced. Then they get their names in the cube's directory,
 //! what will not be used any more gets a second name in the directory `lost`, the report is written there, and all these
-//! names are synced. Then the new manifest is put in force: that is the moment of the repair. Last, names are
+//! names are synced, and what no manifest has known to be durable is made so. Then the new manifest is put in force: that is the
+//! moment of the repair (or when it has its name, whole, where `CURRENT` is lost and the last manifest counts). Last, names are
 //! removed: those of what is in `lost`, and `repairing`. Whenever that is cut off, either the old manifest is
 //! in force and every old file has its name, or the new one is and every file that it mentions has its name. `repairing` has an
 //! empty file of the new manifest's name, which tells the two apart when the manifest is lost later. In the first case, what is

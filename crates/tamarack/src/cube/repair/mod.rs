@@ -175,11 +175,11 @@ impl<'a> Repair<'a> {
         }
         let names = commit::names(fs, &self.scratch)?;
         let found: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
-        // It took effect, and was cut off after that: what it has put in place is in use.
-        if found
-            .iter()
-            .any(|name| matches!(name, FileName::Manifest(number) if *number <= self.survey.in_force))
-        {
+        // It took effect, and was cut off after that: what it has put in place is in use. It does not remove a manifest before: where
+        // all that had lower numbers are gone, it has, and its own is gone, too.
+        let (in_force, number_max) = (self.survey.in_force, self.survey.number_max);
+        let has_effect = |number: u64| number <= in_force || number > number_max + 1;
+        if found.iter().any(|name| matches!(name, FileName::Manifest(number) if has_effect(*number))) {
             return commit::clear(fs, self.directory, &self.scratch);
         }
         let mut left = Vec::new();
@@ -347,6 +347,9 @@ impl<'a> Repair<'a> {
             let begin = Begin { head: LogPosition::default(), last: tables.newest };
             return Ok(Log { begin, stays: false, was_refused: false });
         };
+        if self.version.is_none() && self.is_shared(begin.head.segment)? {
+            return Ok(Log { begin, stays: false, was_refused: false });
+        }
         let task = Task {
             fs: &*self.env.fs,
             directory: self.directory,
@@ -375,6 +378,19 @@ impl<'a> Repair<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether another directory, a checkpoint's or the original's, may have a segment at or behind `head`, too. It was sealed then, and nothing may
+    /// change it, as recovery does with those of the log.
+    fn is_shared(&self, head: SegmentId) -> Result<bool> {
+        for id in self.segment_ids().filter(|id| !id.is_cold() && *id >= head) {
+            let path = FileName::Segment(id).path(self.directory);
+            let file = self.env.fs.open_read(&path).map_err(|error| Error::io("open", &path, error))?;
+            if file.links().map_err(|error| Error::io("count the names of", &path, error))? > 1 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn segment_ids(&self) -> impl Iterator<Item = SegmentId> {

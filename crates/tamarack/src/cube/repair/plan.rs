@@ -9,6 +9,7 @@ use crate::base::limits::LEVELS;
 use crate::base::segment::{SegmentMeta, SegmentMove};
 use crate::index::repair::{Examined, put_in_force};
 use crate::index::version::VersionEdit;
+use crate::vlog::recover::seal_again;
 use crate::vlog::salvage::Wreck;
 
 /// What the repaired cube will be.
@@ -289,10 +290,26 @@ impl Repair<'_> {
         let lost = commit::make(&**fs, self.directory, LOST)?;
         self.report.moved = commit::put_aside(&**fs, self.directory, &lost, &aside)?;
         commit::write_report(&**fs, &lost, &self.report.to_string())?;
+        self.secure(plan, &kept)?;
         put_in_force(fs, self.directory, self.cube, &self.keys, number, &edit)?;
         let out: Vec<FileName> = aside.into_iter().filter(|name| *name != FileName::Current).collect();
         commit::take_out(&**fs, self.directory, &out)?;
         commit::clear(&**fs, self.directory, &self.scratch)
+    }
+
+    /// Makes durable what no manifest has known to be so: segments that were sealed, or written, by who was cut off.
+    fn secure(&self, plan: &Plan<'_>, kept: &BTreeMap<SegmentId, SegmentMeta>) -> Result<()> {
+        let fs = &*self.env.fs;
+        for &id in kept.keys().filter(|id| !plan.needed.contains(id)) {
+            let wreck = Wreck::open(fs, self.directory, self.cube, id, &[])?;
+            let path = &wreck.path;
+            let links = wreck.file.links().map_err(|error| Error::io("count the names of", path, error))?;
+            match (&wreck.header, &wreck.footer) {
+                (Ok(header), Some(footer)) if links == 1 => seal_again(fs, path, header, footer)?,
+                _ => wreck.file.sync_data().map_err(|error| Error::sync(path, error))?,
+            }
+        }
+        Ok(())
     }
 
     /// Files that the repaired cube does not use.

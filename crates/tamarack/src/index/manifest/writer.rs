@@ -52,10 +52,13 @@ impl ManifestWriter {
         let offset = bytes.len() as u64;
         format::put_record(&mut bytes, seed, offset, &[]);
 
-        remove_if_there(&*fs, &path).map_err(|error| Error::io("remove", &path, error))?;
-        let file = fs.create_new(&path).map_err(|error| Error::io("create", &path, error))?;
-        file.write_at(&bytes, 0).map_err(|error| Error::io("write", &path, error))?;
-        file.sync_data().map_err(|error| Error::sync(&path, error))?;
+        // It has its name once it is whole: should `CURRENT` be lost, the last manifest is believed.
+        let new = aside(&path);
+        remove_if_there(&*fs, &new).map_err(|error| Error::io("remove", &new, error))?;
+        let file = fs.create_new(&new).map_err(|error| Error::io("create", &new, error))?;
+        file.write_at(&bytes, 0).map_err(|error| Error::io("write", &new, error))?;
+        file.sync_data().map_err(|error| Error::sync(&new, error))?;
+        fs.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         fs.sync_dir(&directory).map_err(|error| Error::sync(&directory, error))?;
         let current = FileName::Current.path(&directory);
         write_aside(&*fs, &current, format::encode_current(number).as_bytes())
@@ -127,7 +130,7 @@ impl ManifestWriter {
     fn discard_next(&self) {
         let directory = self.files.directory();
         let manifest = FileName::Manifest(self.number + 1).path(directory);
-        for path in [manifest, aside(&FileName::Current.path(directory))] {
+        for path in [aside(&manifest), manifest, aside(&FileName::Current.path(directory))] {
             drop(self.files.fs().remove_file(&path));
         }
     }
