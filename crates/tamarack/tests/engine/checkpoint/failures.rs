@@ -1,5 +1,6 @@
 //! Calls that fail, targets that are refused, and what an interruption leaves.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tamarack::testing::{Call, Fault};
@@ -137,6 +138,39 @@ fn an_interrupted_checkpoint_is_refused_and_can_be_destroyed() {
     assert!(!place.beside("copy").exists());
     db.checkpoint(place.beside("copy")).unwrap();
     place.assert_copy("copy", &model);
+}
+
+/// What both have is neither written nor cut, though without a manifest nobody knows that it was sealed.
+#[test]
+fn what_repairs_an_interrupted_checkpoint_leaves_the_original_alone() {
+    let place = Place::new(tiny());
+    let (mut model, mut random) = (Model::new(), Random::new(11));
+    let db = place.open();
+    churn_and_collect(&db, &mut model, &mut random);
+    db.checkpoint(place.beside("copy")).unwrap();
+    let copy = place.beside("copy");
+    // The last segment alone is a copy, and may be missing, too.
+    let names = file_names(&copy);
+    let log = names.iter().filter(|name| name.ends_with(".vlog"));
+    let own = log.clone().filter(|name| std::fs::metadata(copy.join(name)).unwrap().nlink() == 1);
+    let goes = names.iter().filter(|name| *name == "CURRENT" || name.starts_with("MANIFEST"));
+    goes.chain(own).for_each(|name| std::fs::remove_file(copy.join(name)).unwrap());
+    let shared = || {
+        let files = log
+            .clone()
+            .filter_map(|name| Some((name.clone(), std::fs::metadata(place.path().join(name)).ok()?)));
+        files.map(|(name, of)| (name, of.len(), of.mtime(), of.mtime_nsec())).collect::<Vec<_>>()
+    };
+    let before = shared();
+    assert!(!before.is_empty(), "segments of the log are shared");
+    Db::repair(&copy, &tiny()).unwrap();
+    let repaired = open(&copy, &tiny()).unwrap();
+    churn(&repaired, &mut Model::new(), &mut random, 100);
+    assert_clean(&repaired);
+    repaired.close().unwrap();
+    assert_eq!(shared(), before);
+    assert!(content(&db) == model);
+    assert_clean(&db);
 }
 
 #[test]
