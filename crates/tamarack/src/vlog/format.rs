@@ -211,13 +211,17 @@ impl RecordHeader {
         if bytes[14] & !(KIND_MASK | FLAG_FIRST | FLAG_LAST) != 0 {
             return Err(format!("record flags {:#04x}", bytes[14]));
         }
+        let sequence = Sequence(u64_at(bytes, 16));
+        if sequence > Sequence::MAX {
+            return Err(format!("sequence number {sequence}"));
+        }
         Ok(Self {
             kind,
             place: BatchPlace { first: bytes[14] & FLAG_FIRST != 0, last: bytes[14] & FLAG_LAST != 0 },
             codec: Codec::from_byte(bytes[15]).ok_or_else(|| format!("codec {}", bytes[15]))?,
             key_len: u16::from_le_bytes([bytes[12], bytes[13]]),
             stored_len: u32_at(bytes, 8),
-            sequence: Sequence(u64_at(bytes, 16)),
+            sequence,
             value_checksum: u32_at(bytes, 4),
         })
     }

@@ -62,6 +62,20 @@ fn the_documented_record_decodes() {
 }
 
 #[test]
+fn a_sequence_number_that_no_index_could_keep_is_no_records() {
+    let decode = |sequence| {
+        let record = RecordHeader { sequence, ..put() };
+        let bytes = record.encode(header().seed(), SEGMENT_HEADER_BYTES, b"key");
+        RecordHeader::decode(bytes[..RECORD_HEADER_BYTES].try_into().expect("24 bytes"))
+    };
+    assert!(decode(Sequence::MAX).is_ok());
+    for sequence in [Sequence(Sequence::MAX.0 + 1), Sequence(u64::MAX)] {
+        let error = decode(sequence).expect_err("too large");
+        assert!(error.contains(&sequence.to_string()), "{error}");
+    }
+}
+
+#[test]
 fn the_documented_mark_decodes() {
     let durable = LogPosition { segment: SegmentId(7), offset: 112 };
     let bytes = encode_mark(header().seed(), 112, Sequence(42), durable);
