@@ -48,8 +48,8 @@ pub const BUGS: &[Bug] = &[
         what: "`CURRENT` names a manifest that is not durable.",
         edits: &[Edit {
             file: "index/manifest/writer.rs",
-            find: "        file.sync_data().map_err(|error| Error::sync(&path, error))?;",
-            put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::sync(&path, error))?;\n        }",
+            find: "        file.sync_data().map_err(|error| Error::sync(&new, error))?;",
+            put: "        if !BUG {\n            file.sync_data().map_err(|error| Error::sync(&new, error))?;\n        }",
         }],
         caught_by: ("engine", "whatever_is_recovered_is_durable_wherever_the_process_died"),
     },
@@ -284,8 +284,8 @@ pub const BUGS: &[Bug] = &[
         what: "What a repair has put in place is put aside by the next one, though it took effect.",
         edits: &[Edit {
             file: "cube/repair/mod.rs",
-            find: "FileName::Manifest(number) if *number <= self.survey.in_force))",
-            put: "FileName::Manifest(number) if !BUG && *number <= self.survey.in_force))",
+            find: "if has_effect(*number))",
+            put: "if !BUG && has_effect(*number))",
         }],
         caught_by: (
             "repair",
