@@ -142,8 +142,8 @@ pub struct Options {
     /// all would take more than two thirds of that, index tables in which much was moved are rewritten so that they go. Default: 64 MiB.
     pub relocation_cache_bytes: usize,
     /// Files of segments and index tables held open for reads of values, at most, at least 16: up to half of them tables. With fewer than
-    /// there are, some reads open a file first. A database never takes more than three quarters of the files that its process may have
-    /// open (`ulimit -n`); where a process has several, lower it. Eight more are open for long walks over keys. Default: 1000.
+    /// there are, some reads open a file first. A larger number than three quarters of the files that the process may have
+    /// open (`ulimit -n`) counts as that; where a process has several databases, lower it. Eight more are open for long walks over keys. Default: 1000.
     pub open_files_max: usize,
     /// Threads for flushes and compactions, at least 1. Default: 2.
     pub background_threads: usize,

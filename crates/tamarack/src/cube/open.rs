@@ -11,6 +11,7 @@ use super::open_files::{self, OpenFiles};
 use super::order::{CommitOrder, Start};
 use super::publish::Publisher;
 use super::reach::Reach;
+use super::repair::remove_scratch;
 use super::replay::{Refilled, Replay};
 use super::rows::Rows;
 use super::snapshot::Snapshots;
@@ -119,6 +120,9 @@ impl Cube {
         observer.reader.store(Some(Arc::clone(&reader)));
         let version = index.version();
         remove_orphan_segments(&env, directory, &version, options.read_only)?;
+        if !options.read_only {
+            remove_scratch(&*env.fs, directory)?;
+        }
         let cube = Self::assemble(Parts {
             env,
             directory,

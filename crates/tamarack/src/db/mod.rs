@@ -37,7 +37,7 @@ pub use iter::{Entries, Iter};
 /// out of memory). With [`WriteOptions::sync`], or after [`sync`](Self::sync), they survive that of the machine.
 /// Whatever happens, the database holds a prefix of the batches in the order they were committed.
 ///
-/// A child that the process forks has a copy of it, which it may drop, and must not use otherwise.
+/// A child that the process forks has copies of handles, which it may drop, and must not use them otherwise, nor iterators and snapshots.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -509,7 +509,7 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` if there is no database, or its keys are in another order; `Locked` if it is open;
-    /// `Unsupported`; `Corruption` if nothing is left that tells which database it was; `Io`, `NoSpace`: the
+    /// `Unsupported`, also where a file bears one of the last numbers of its kind; `Corruption` if nothing is left that tells which database it was; `Io`, `NoSpace`: the
     /// repair can be tried again.
     pub fn repair(path: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
         Self::repair_with(path, options, RepairOptions::default())

@@ -73,7 +73,7 @@ pub trait Fs: Send + Sync + fmt::Debug {
     /// are left out.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
     /// The path of the directory `path` from the root, without symbolic links, so that it stays what it is when the working directory
-    /// changes.
+    /// changes; `path` itself where directories on the way may not be read.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
     /// Whether something exists at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;

@@ -86,7 +86,7 @@ impl Index {
 
     /// Begins to compact the user keys from `start` to `end`; `None` is open.
     pub fn start_manual(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> ManualCompaction {
-        ManualCompaction::new(&self.version(), start, end)
+        ManualCompaction::new(&self.in_progress.lock(), start, end)
     }
 
     /// The next step of a manual compaction.

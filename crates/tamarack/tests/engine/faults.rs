@@ -377,8 +377,9 @@ fn a_manifest_whose_sync_failed_gets_no_more_edits() {
     db.put(b"1", b"1").unwrap();
     db.flush().unwrap();
     db.put(b"2", b"2").unwrap();
-    place.faults.inject(Fault::on(Call::Write).path_ending("MANIFEST-000001").errno(ENOSPC));
-    place.faults.inject(Fault::on(Call::SyncData).path_ending("MANIFEST-000001"));
+    // A file is known by the name with which it was made.
+    place.faults.inject(Fault::on(Call::Write).path_ending("MANIFEST-000001.tmp").errno(ENOSPC));
+    place.faults.inject(Fault::on(Call::SyncData).path_ending("MANIFEST-000001.tmp"));
     db.flush().unwrap_err();
     assert_eq!(db.flush().unwrap_err().kind(), ErrorKind::ReadOnly);
     assert_eq!(db.put(b"3", b"3").unwrap_err().kind(), ErrorKind::ReadOnly);
@@ -415,9 +416,12 @@ fn a_large_value_that_no_call_can_write_is_copied_into_the_mapping() {
 
 #[test]
 fn without_space_for_a_new_manifest_the_old_one_goes_on() {
-    for (call, path) in
-        [(Call::Create, "MANIFEST-000002"), (Call::Write, "MANIFEST-000002"), (Call::Write, "CURRENT.tmp")]
-    {
+    for (call, path) in [
+        (Call::Create, "MANIFEST-000002.tmp"),
+        (Call::Write, "MANIFEST-000002.tmp"),
+        (Call::Rename, "MANIFEST-000002"),
+        (Call::Write, "CURRENT.tmp"),
+    ] {
         let what = format!("{call:?} of {path}");
         let place = Place::new(Options { log_mode: LogMode::Plain, ..tiny() });
         let db = place.open();
@@ -465,7 +469,9 @@ fn what_an_edit_has_no_space_for_is_removed_again() {
             let db = place.open();
             let mut model = half_dead(&db);
             fill(&db, &mut model, (0..KEYS).rev().step_by(3), 2);
-            place.faults.inject(Fault::on(Call::Write).path_ending("MANIFEST-000001").nth(nth).errno(ENOSPC));
+            place
+                .faults
+                .inject(Fault::on(Call::Write).path_ending("MANIFEST-000001.tmp").nth(nth).errno(ENOSPC));
             let outcome = job(&db);
             drop(db.wait_idle());
             place.faults.heal();

@@ -91,7 +91,8 @@ fn nothing_is_removed_before_its_edit_is_durable() {
     let before = files(directory.path(), ".table");
     let manifest = files(directory.path(), "MANIFEST").pop().unwrap();
     let name = manifest.file_name().unwrap().to_str().unwrap().to_owned();
-    faults.inject(Fault::on(Call::SyncData).path_ending(&name).for_ever());
+    // The name with which it was made.
+    faults.inject(Fault::on(Call::SyncData).path_ending(&format!("{name}.tmp")).for_ever());
     db.compact_range(None, None).unwrap_err();
     for path in &before {
         assert!(path.exists(), "{} was removed", path.display());

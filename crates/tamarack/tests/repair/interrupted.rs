@@ -114,11 +114,21 @@ fn what_a_repair_leaves_that_is_cut_off_once_it_took_effect_puts_nothing_aside_l
             }
             left_over += 1;
             let expected = state(&killed);
-            // It is used, and then its manifest is lost.
-            crate::golden::open(&killed.env(), crate::golden::options()).unwrap().close().unwrap();
-            let lost = manifests(&killed).fold(killed.kill(), |disk, name| damaged(&disk, &name, |_| None));
-            let report = repair(&lost.env()).unwrap();
-            assert!(state(&lost) == expected, "{damage}, killed at change {change}: {report}");
+            // Its manifest is lost, before it is used or after.
+            for is_used in [false, true] {
+                let disk = killed.kill();
+                if is_used {
+                    crate::golden::open(&disk.env(), crate::golden::options()).unwrap().close().unwrap();
+                    let there = names(&disk.env(), "/db");
+                    assert!(
+                        !there.contains(&"repairing".to_owned()),
+                        "{damage}, killed at change {change}: {there:?}"
+                    );
+                }
+                let lost = manifests(&disk).fold(disk.kill(), |disk, name| damaged(&disk, &name, |_| None));
+                let report = repair(&lost.env()).unwrap();
+                assert!(state(&lost) == expected, "{damage}, killed at change {change}: {report}");
+            }
         }
     }
     assert!(left_over > 5, "{left_over} were cut off between");

@@ -8,7 +8,8 @@
 //! in force and every old file has its name, or the new one is and every file that it mentions has its name. `repairing` has an
 //! empty file of the new manifest's name, which tells the two apart when the manifest is lost later. In the first case, what is
 //! in both `repairing` and the cube's directory, and no manifest mentions, was left by a repair that was cut off; the next
-//! one puts it aside, so that it is no evidence.
+//! one puts it aside, so that it is no evidence. Opening the cube to write removes what no manifest mentions, and then `repairing`, too: files with a
+//! second name there could be neither punched nor used again, nor would their space be given back.
 
 use std::io;
 use std::path::{Path, PathBuf};

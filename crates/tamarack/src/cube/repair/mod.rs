@@ -38,7 +38,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
 use crate::base::options::Options;
 use crate::base::sync::Arc;
-use crate::env::{Env, LockMode};
+use crate::env::{Env, Fs, LockMode};
 use crate::index::manifest::{self, Survey, leveldb};
 use crate::index::repair::{Fate, Workshop, files_in};
 use crate::index::table::TableOptions;
@@ -126,6 +126,15 @@ pub fn repair(env: &Env, directory: &Path, options: &Options, how: RepairOptions
     let repaired = Repair::begin(env, directory, options, how)?.run();
     drop(lock);
     repaired
+}
+
+/// Removes what repairs have left in directories of their own that were cut off. What they had put into the cube's directory without effect must be
+/// gone, as it is once the cube was opened.
+///
+/// # Errors
+/// `Io`.
+pub fn remove_scratch(fs: &dyn Fs, directory: &Path) -> Result<()> {
+    [REPAIRING, TRYING].into_iter().try_for_each(|name| commit::clear(fs, directory, &directory.join(name)))
 }
 
 /// Those of `names` that are files of a cube.
@@ -347,9 +356,6 @@ impl<'a> Repair<'a> {
             let begin = Begin { head: LogPosition::default(), last: tables.newest };
             return Ok(Log { begin, stays: false, was_refused: false });
         };
-        if self.version.is_none() && self.is_shared(begin.head.segment)? {
-            return Ok(Log { begin, stays: false, was_refused: false });
-        }
         let task = Task {
             fs: &*self.env.fs,
             directory: self.directory,
@@ -367,7 +373,9 @@ impl<'a> Repair<'a> {
             Ok(_) => {
                 let damage = self.damage_beside_log(begin)?;
                 self.report.changed |= !damage.is_empty();
-                let stays = damage.is_empty();
+                // With a manifest it begins behind all that is shared.
+                let stays =
+                    damage.is_empty() && (self.version.is_some() || !self.is_shared(begin.head.segment)?);
                 self.report.damage.extend(damage);
                 Ok(Log { begin, stays, was_refused: false })
             }

@@ -9,7 +9,6 @@ use crate::base::limits::LEVELS;
 use crate::base::segment::{SegmentMeta, SegmentMove};
 use crate::index::repair::{Examined, put_in_force};
 use crate::index::version::VersionEdit;
-use crate::vlog::recover::seal_again;
 use crate::vlog::salvage::Wreck;
 
 /// What the repaired cube will be.
@@ -292,22 +291,26 @@ impl Repair<'_> {
         commit::write_report(&**fs, &lost, &self.report.to_string())?;
         self.secure(plan, &kept)?;
         put_in_force(fs, self.directory, self.cube, &self.keys, number, &edit)?;
-        let out: Vec<FileName> = aside.into_iter().filter(|name| *name != FileName::Current).collect();
+        // First the manifests: that none but the new one is there tells, should that be lost, that it was in force.
+        let mut out: Vec<FileName> = aside.into_iter().filter(|name| *name != FileName::Current).collect();
+        out.sort_by_key(|name| !matches!(name, FileName::Manifest(_)));
         commit::take_out(&**fs, self.directory, &out)?;
         commit::clear(&**fs, self.directory, &self.scratch)
     }
 
-    /// Makes durable what no manifest has known to be so: segments that were sealed, or written, by who was cut off.
+    /// Makes durable what no manifest has known to be so: segments that were written, or sealed, by who was cut off. Footers whose sync
+    /// may have failed are written once more, unless another directory has them, too. At no moment is a file another than it was.
     fn secure(&self, plan: &Plan<'_>, kept: &BTreeMap<SegmentId, SegmentMeta>) -> Result<()> {
         let fs = &*self.env.fs;
         for &id in kept.keys().filter(|id| !plan.needed.contains(id)) {
-            let wreck = Wreck::open(fs, self.directory, self.cube, id, &[])?;
-            let path = &wreck.path;
-            let links = wreck.file.links().map_err(|error| Error::io("count the names of", path, error))?;
-            match (&wreck.header, &wreck.footer) {
-                (Ok(header), Some(footer)) if links == 1 => seal_again(fs, path, header, footer)?,
-                _ => wreck.file.sync_data().map_err(|error| Error::sync(path, error))?,
+            let Wreck { path, header, footer, .. } = Wreck::open(fs, self.directory, self.cube, id, &[])?;
+            let file = fs.open_write(&path).map_err(|error| Error::io("open", &path, error))?;
+            let links = file.links().map_err(|error| Error::io("count the names of", &path, error))?;
+            if let (Ok(header), Some(footer), 1) = (&header, &footer, links) {
+                file.write_at(&footer.encode(header.seed()), footer.records_end)
+                    .map_err(|error| Error::io("write the footer of", &path, error))?;
             }
+            file.sync_data().map_err(|error| Error::sync(&path, error))?;
         }
         Ok(())
     }

@@ -77,7 +77,10 @@ impl Fs for PosixFs {
     }
 
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        fs::canonicalize(path)
+        match fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(path.to_path_buf()),
+            found => found,
+        }
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {

@@ -8,7 +8,7 @@ use crate::base::keys::KeyOrder;
 use super::plan::{CompactionPlan, KeyRange};
 
 /// Names a running compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
 /// The compactions that are running. Data; whoever shares it puts it into a lock.
@@ -47,6 +47,16 @@ impl InProgress {
     /// Forgets a compaction that has ended.
     pub fn finish(&mut self, ticket: Ticket) {
         self.running.retain(|running| running.ticket != ticket);
+    }
+
+    /// The ticket of the next compaction.
+    pub fn next_ticket(&self) -> Ticket {
+        Ticket(self.next)
+    }
+
+    /// Whether a compaction that had begun before that of `ticket` still runs.
+    pub fn has_before(&self, ticket: Ticket) -> bool {
+        self.running.iter().any(|running| running.ticket < ticket)
     }
 
     /// Whether `plan` shares a level and keys with a running compaction.

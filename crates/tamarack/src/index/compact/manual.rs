@@ -6,7 +6,7 @@ use crate::base::limits::LEVELS;
 use crate::base::sync::Arc;
 
 use super::super::version::{TableMeta, Version, overlapping};
-use super::in_progress::InProgress;
+use super::in_progress::{InProgress, Ticket};
 use super::picker::l0_closure;
 use super::plan::CompactionPlan;
 use super::{CompactionOptions, MANUAL_STEP_TABLES};
@@ -19,8 +19,10 @@ pub struct ManualCompaction {
     level: usize,
     /// Tables of the level up to this user key are done.
     done: Option<Vec<u8>>,
-    /// Tables with this id or a larger one were written after the request, and need not be rewritten in place.
-    fresh_from: TableId,
+    /// Compactions with an earlier ticket had begun before the request, and may keep what snapshots saw that are gone since.
+    requested: Ticket,
+    /// When the last of these has ended: tables with this id or a larger one are of later ones, and need not be rewritten in place.
+    fresh_from: Option<TableId>,
 }
 
 /// What to do next.
@@ -36,23 +38,30 @@ pub enum ManualStep {
 
 impl ManualCompaction {
     /// Compacts the user keys from `start` to `end`; `None` is open.
-    pub fn new(version: &Version, start: Option<&[u8]>, end: Option<&[u8]>) -> Self {
+    pub fn new(in_progress: &InProgress, start: Option<&[u8]>, end: Option<&[u8]>) -> Self {
         Self {
             start: start.map(<[u8]>::to_vec),
             end: end.map(<[u8]>::to_vec),
             level: 0,
             done: None,
-            fresh_from: version.numbers().next_table_id,
+            requested: in_progress.next_ticket(),
+            fresh_from: None,
         }
     }
 
-    /// The next step. Ends after as many steps as there are tables now, whatever is written meanwhile.
+    /// The next step. Ends after as many steps as there are tables when what runs now has ended, whatever is written meanwhile.
     pub fn next(
         &mut self,
         version: &Arc<Version>,
         in_progress: &InProgress,
         options: &CompactionOptions,
     ) -> ManualStep {
+        if self.fresh_from.is_none() {
+            if in_progress.has_before(self.requested) {
+                return ManualStep::Blocked;
+            }
+            self.fresh_from = Some(version.numbers().next_table_id);
+        }
         while let Some(deepest) = self.deepest(version).filter(|&deepest| self.level <= deepest) {
             let upper = self.upper(version, deepest, options);
             if upper.is_empty() {
@@ -90,7 +99,9 @@ impl ManualCompaction {
             self.done.as_ref().is_some_and(|done| order.compare_user(table.smallest_user_key(), done).is_le())
         };
         // Only tables side by side may be rewritten in place: an output could span what lies between them.
-        let fresh = |table: &Arc<TableMeta>| self.level == deepest && table.id >= self.fresh_from;
+        let fresh = |table: &Arc<TableMeta>| {
+            self.level == deepest && self.fresh_from.is_some_and(|id| table.id >= id)
+        };
         let bytes_max = MANUAL_STEP_TABLES.saturating_mul(options.table_bytes_max);
         let mut bytes = 0_u64;
         let rest =

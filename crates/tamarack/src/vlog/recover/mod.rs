@@ -218,7 +218,7 @@ fn mend(
         let header = candidate.header.as_ref().expect("walked segments have a header");
         if let Some(footer) = candidate.footer.as_ref().filter(|footer| footer.records_end == part.end) {
             if candidate.id > task.sealed_end.segment {
-                seal_again(task.fs, &candidate.path, header, footer)?;
+                seal_again(task, candidate, header, footer)?;
             }
             segments.push(meta_of(header, candidate.len, footer));
             continue;
@@ -243,17 +243,15 @@ fn mend(
 /// Writes the footer of a segment once more, and makes file and name durable. For one that the manifest does not know: who
 /// sealed it may have ended before the footer was synced, or that sync has failed, and then the system may take footer
 /// and length for durable although they are not. Its records were synced before there was one.
-///
-/// # Errors
-/// `Io`.
-pub fn seal_again(fs: &dyn Fs, path: &Path, header: &SegmentHeader, footer: &Footer) -> Result<()> {
-    let file = fs.open_write(path).map_err(|error| Error::io("open", path, error))?;
+fn seal_again(task: &Task<'_>, candidate: &Candidate, header: &SegmentHeader, footer: &Footer) -> Result<()> {
+    let path = &candidate.path;
+    let file = task.fs.open_write(path).map_err(|error| Error::io("open", path, error))?;
     // So that the length is changed, too.
     file.set_len(footer.records_end).map_err(|error| Error::io("cut", path, error))?;
     file.write_at(&footer.encode(header.seed()), footer.records_end)
         .map_err(|error| Error::io("write the footer of", path, error))?;
     file.sync_data().map_err(|error| Error::sync(path, error))?;
-    sync_parent(fs, path)
+    sync_parent(task.fs, path)
 }
 
 /// Whether nobody misses the segment: there is no record in it, it is the last, and the manifest knows nothing of it. A
