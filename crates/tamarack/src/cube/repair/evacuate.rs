@@ -16,6 +16,10 @@ use crate::vlog::cold::ColdWriter;
 use crate::vlog::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::vlog::relocation::Relocations;
 
+/// Another segment is begun behind so many bytes, whatever segments may have: the next to be copied may have twice as many, and relocation
+/// tables begin in the first 4 GiB.
+const BYTES_MAX: u64 = 1 << 30;
+
 /// Where copies go.
 #[derive(Debug)]
 pub struct Evacuation<'a> {
@@ -59,7 +63,8 @@ impl Evacuation<'_> {
                 if write { Some(ColdWriter::create(&*fs, self.path(), self.header()?)?) } else { None };
             let mut tables = Vec::new();
             let (mut smallest, mut largest): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
-            while writer.as_ref().is_none_or(|writer| writer.bytes() < self.segment_bytes_max) {
+            let bytes_max = self.segment_bytes_max.min(BYTES_MAX);
+            while writer.as_ref().is_none_or(|writer| writer.bytes() < bytes_max) {
                 let Some((&id, home)) = next.next() else { break };
                 let needed = offsets(id)?;
                 let mut places = home.places.clone();
