@@ -63,6 +63,7 @@ fn cut_off(golden: &Golden, damages: Vec<(String, SimDisk)>, env_of: &dyn Fn(&Si
         let report = repair(&whole.env()).unwrap();
         golden.assert_told(&whole.env(), &report, &damage);
         let expected = state(&whole);
+        assert!(state(&whole.crash_to_durable()) == expected, "{damage}: what was repaired is not durable");
         for change in 0.. {
             let (damaged, disk) = (&disk, disk.kill());
             let first = disk.changes();
