@@ -271,20 +271,25 @@ impl SegmentReader {
                 let (order, kind) = (&self.relocation_order, RecordKind::Relocations);
                 check_record(&segment, order, kind, table, &key, record, true)
             };
-            if let Err(error) = check(&record) {
-                // One byte must not cost every record that the table leads to. What a wrong place leads to is checked.
-                let head_len = RECORD_HEADER_BYTES + key.len();
+            let head_len = RECORD_HEADER_BYTES + key.len();
+            let damage = check(&record).err();
+            if let Some(error) = &damage {
+                // One byte must not cost every record that the table leads to.
                 if !mend_record(segment.seed(), u64::from(table.offset), &mut record, head_len) {
-                    return Err(error);
+                    return Err(error.clone());
                 }
                 check(&record)?;
             }
-            let value = &record[RECORD_HEADER_BYTES + key.len()..];
             let corrupt = || {
                 let found = "bytes that encode none";
                 Error::corruption(segment.path(), u64::from(table.offset), "a relocation table", found)
             };
-            Relocations::decode(value).map(Arc::new).ok_or_else(corrupt)
+            let relocations = Relocations::decode(&record[head_len..]).ok_or_else(corrupt)?;
+            // More than one damaged byte may look like one in a long table, and pointers that follow it would be wrong for good.
+            match damage {
+                Some(error) if !self.lead_to_records(&segment, &relocations)? => Err(error),
+                _ => Ok(Arc::new(relocations)),
+            }
         })
     }
 
