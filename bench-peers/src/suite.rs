@@ -38,12 +38,12 @@ const TRIALS: [Entry; 27] = [
     ),
     (
         "ycsb-1-thread",
-        "tamarack,rocksdb,blobdb,fjall,bare",
+        "tamarack,rocksdb,blobdb,fjall,lmdb,bare,records",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1",
     ),
     (
         "ycsb-4-threads",
-        "tamarack,rocksdb,blobdb,fjall,bare",
+        "tamarack,rocksdb,blobdb,fjall,lmdb,bare,records",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 4",
     ),
     (
