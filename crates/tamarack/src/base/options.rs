@@ -126,8 +126,8 @@ pub struct Options {
     /// Bytes for values that are read again and again: a get that finds one there looks into no table and makes no system call.
     /// Kept are all until there are as many as fit, while the kernel's cache of files has most of what is asked for; otherwise values
     /// whose key is asked for a second time before long; if both together have at most 64 KiB, and at most a sixty-fourth of these bytes. The
-    /// kernel's cache has whole pages instead, so that few of the values on them may be wanted. A third of the first 64 MiB, an eighth of what is beyond, and at most
-    /// 4 GiB, is for places: where the log has the values of keys that were written or read lately, three in 64 bytes, so that a get needs no look into the index. 0 keeps none of either; nor is any
+    /// kernel's cache has whole pages instead, so that few of the values on them may be wanted. A third of it, and at most 4 GiB, is for places: where the log has the values
+    /// of keys that were written or read lately, three in 64 bytes, so that a get needs no look into the index. 0 keeps none of either; nor is any
     /// kept if keys that differ may be equal in the order of [`comparator`](Self::comparator). Default: 64 MiB.
     pub row_cache_bytes: usize,
     /// Read values of the log past the kernel's cache of files (`O_DIRECT`), but for those that are in it because they were

@@ -53,13 +53,9 @@ use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
-/// Of the first so many bytes of memory this part is for buckets, each of which has places for three keys: of values as large as typical rows as
-/// many as there are bytes for sixteen times over.
-const PART_OF_BUCKETS: (u64, u64) = (64 << 20, 3);
-/// Of what is beyond this part. Where the chance that a key is asked for falls with its rank, as in Zipf's law, bytes are best spent where one more saves as
-/// much either way. A place takes 21 bytes and spares some 4 µs in the index, a row 1,100 and 50 µs of waiting for the device: four places for each
-/// row would do, which is a twelfth. But then there were one and a half buckets for each row, and a write would make more than half a row of other keys useless.
-const PART_OF_BUCKETS_BEYOND: u64 = 8;
+/// Of the memory this part is for buckets, each of which has places for three keys: of values as large as typical rows as many as there are bytes for sixteen
+/// times over.
+const PART_OF_BUCKETS: u64 = 3;
 /// For each typical row one key that was asked for is remembered, but no more than so many. Under shuttle and loom an atomic is costly to make.
 const ASKED_MAX: u64 = if cfg!(any(shuttle, loom)) { 4 } else { 1 << 24 };
 /// A larger row is not kept: copying it takes longer than asking the kernel for it, and it would displace many.
@@ -112,7 +108,7 @@ impl Rows {
         let bytes = if order.comparator().equal_means_identical() { bytes } else { 0 };
         let asked = bytes.div_ceil(TYPICAL_ROW_BYTES).min(ASKED_MAX);
         let asked = if asked > 0 { asked.next_power_of_two() } else { 0 };
-        let buckets = Buckets::new(bytes_of_buckets(bytes).max(asked.min(1) * BUCKET_BYTES), begun);
+        let buckets = Buckets::new((bytes / PART_OF_BUCKETS).max(asked.min(1) * BUCKET_BYTES), begun);
         let bookkeeping = buckets.bytes() + asked * size_of::<AtomicU32>() as u64;
         let row_bytes_max = ROW_BYTES_MAX.min(bytes / PART_OF_CACHE_MAX);
         Self {
@@ -244,12 +240,6 @@ impl Rows {
     }
 }
 
-/// How much of `bytes` is for buckets.
-fn bytes_of_buckets(bytes: u64) -> u64 {
-    let first = bytes.min(PART_OF_BUCKETS.0);
-    first / PART_OF_BUCKETS.1 + (bytes - first) / PART_OF_BUCKETS_BEYOND
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -291,14 +281,6 @@ mod tests {
         assert_eq!(read(&rows, b"other", 7, b"value"), None);
         assert_eq!(read(&rows, b"other", 7, b"value"), None, "one read is not enough any more");
         assert_eq!(read(&rows, b"other", 7, b"").as_deref(), Some(&b"value"[..]));
-    }
-
-    #[test]
-    fn the_more_memory_there_is_the_more_of_it_is_for_rows() {
-        let mib = |mib: u64| mib << 20;
-        assert_eq!(bytes_of_buckets(0), 0);
-        assert_eq!(bytes_of_buckets(mib(48)), mib(16));
-        assert_eq!(bytes_of_buckets(mib(64 + 800)), mib(64) / 3 + mib(100));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! it, [`scan`] walks over records without reading values, [`recover`] finds where a log ends after a crash and
 //! whether what is missing may be missing, [`reader`] gives a value for a pointer, out of [`open_segments`], and [`fetch`] many
 //! values at once, by the reads of a [`plan`]. For garbage collection [`heads`] reads chosen records, [`cold`] writes the segment that keeps them,
-//! and [`relocation`] tells where they have gone, `mended` whether it may be believed; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment; [`shape`]
+//! and [`relocation`] tells where they have gone; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment; [`shape`]
 //! tells in which order the keys of a segment lie. Who may write where and when
 //! is decided by the layer above (`cube::commit`, `cube::collect`); nothing here knows the index.
 
@@ -15,7 +15,6 @@ pub mod fuzz;
 pub mod heads;
 pub mod lease;
 pub mod loads;
-mod mended;
 pub mod open_segments;
 pub mod piece;
 pub mod plan;

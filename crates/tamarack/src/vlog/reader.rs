@@ -51,9 +51,24 @@ const RELOCATION_BYTES_TYPICAL: u64 = 256 << 10;
 #[derive(Debug, Clone)]
 struct RelocationWeight;
 
-impl Weighter<(SegmentId, u32), Arc<Relocations>> for RelocationWeight {
-    fn weight(&self, _place: &(SegmentId, u32), relocations: &Arc<Relocations>) -> u64 {
-        relocations.memory_bytes() as u64
+impl Weighter<(SegmentId, u32), LoadedRelocations> for RelocationWeight {
+    fn weight(&self, _place: &(SegmentId, u32), loaded: &LoadedRelocations) -> u64 {
+        loaded.relocations.memory_bytes() as u64
+    }
+}
+
+/// A relocation table that was read.
+#[derive(Debug, Clone)]
+struct LoadedRelocations {
+    relocations: Arc<Relocations>,
+    /// What was wrong before one byte was mended. More damaged bytes of a long table may look like one, so what it says is good for reading alone:
+    /// a record at a wrong place has not the key that is looked for. Who writes down where a pointer leads is given the damage.
+    mended: Option<Error>,
+}
+
+impl LoadedRelocations {
+    fn for_good(self) -> Result<Arc<Relocations>> {
+        self.mended.map_or(Ok(self.relocations), Err)
     }
 }
 
@@ -63,7 +78,7 @@ pub struct SegmentReader {
     segments: OpenSegments,
     order: KeyOrder,
     /// Relocation tables by the place of their record. Ids are not used again while the reader lives.
-    relocations: Cache<(SegmentId, u32), Arc<Relocations>, RelocationWeight>,
+    relocations: Cache<(SegmentId, u32), LoadedRelocations, RelocationWeight>,
     relocation_order: KeyOrder,
     queues: Arc<Queues>,
     counters: ReadCounters,
@@ -249,16 +264,20 @@ impl SegmentReader {
         check_record(segment, &self.order, RecordKind::Put, pointer, key, record, true)
     }
 
-    /// The relocation table at `table`, if it is in memory.
+    /// The relocation table at `table`, if it is in memory, and no byte of it was mended.
     pub fn relocations_in_memory(&self, table: ValuePointer) -> Option<Arc<Relocations>> {
-        self.relocations.get(&(table.segment, table.offset))
+        self.relocations.get(&(table.segment, table.offset)).and_then(|loaded| loaded.for_good().ok())
     }
 
-    /// The relocation table that the record at `table` holds, for segment `id`.
+    /// The relocation table that the record at `table` holds, for segment `id`, for those who write down where pointers lead.
     ///
     /// # Errors
-    /// `Io`, `Corruption`.
+    /// `Io`, `Corruption`, also where one damaged byte was mended for readers.
     pub fn relocations(&self, table: ValuePointer, id: SegmentId) -> Result<Arc<Relocations>> {
+        self.load_relocations(table, id)?.for_good()
+    }
+
+    fn load_relocations(&self, table: ValuePointer, id: SegmentId) -> Result<LoadedRelocations> {
         self.relocations.get_or_insert_with(&(table.segment, table.offset), || {
             let segment = self.segments.get(table.segment)?;
             let key = relocation_key(id);
@@ -272,8 +291,8 @@ impl SegmentReader {
                 check_record(&segment, order, kind, table, &key, record, true)
             };
             let head_len = RECORD_HEADER_BYTES + key.len();
-            let damage = check(&record).err();
-            if let Some(error) = &damage {
+            let mended = check(&record).err();
+            if let Some(error) = &mended {
                 // One byte must not cost every record that the table leads to.
                 if !mend_record(segment.seed(), u64::from(table.offset), &mut record, head_len) {
                     return Err(error.clone());
@@ -285,11 +304,7 @@ impl SegmentReader {
                 Error::corruption(segment.path(), u64::from(table.offset), "a relocation table", found)
             };
             let relocations = Relocations::decode(&record[head_len..]).ok_or_else(corrupt)?;
-            // More than one damaged byte may look like one in a long table, and pointers that follow it would be wrong for good.
-            match damage {
-                Some(error) if !self.lead_to_records(&segment, &relocations)? => Err(error),
-                _ => Ok(Arc::new(relocations)),
-            }
+            Ok(LoadedRelocations { relocations: Arc::new(relocations), mended })
         })
     }
 
@@ -347,9 +362,11 @@ impl SegmentReader {
     }
 }
 
+/// For reading: what may have been mended is followed.
 impl Relocate for SegmentReader {
     fn relocate(&self, table: ValuePointer, pointer: ValuePointer) -> Result<Option<ValuePointer>> {
-        let now = self.relocations(table, pointer.segment)?.find(pointer.offset);
+        let loaded = self.load_relocations(table, pointer.segment)?;
+        let now = loaded.relocations.find(pointer.offset);
         Ok(now.map(|offset| ValuePointer { segment: table.segment, offset, ..pointer }))
     }
 }

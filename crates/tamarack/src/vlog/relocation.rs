@@ -55,11 +55,6 @@ impl Relocations {
         Self { pairs: self.pairs.iter().filter_map(pair).collect() }
     }
 
-    /// Where all the records are.
-    pub fn present(&self) -> impl Iterator<Item = u32> + '_ {
-        self.pairs.iter().map(|&(_, now)| now)
-    }
-
     /// Bytes of memory it takes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + self.pairs.capacity() * size_of::<(u32, u32)>()
