@@ -96,7 +96,9 @@ pub struct Options {
     /// their keys, so that long scans read them from front to back: while nothing is written or read, when scans have read
     /// much, or when [`Db::sort_values`](crate::Db::sort_values) is called. Fewer make scans faster and rewrite values more
     /// often: with 8, values that were loaded in random order are written twice, and once more whenever the database has
-    /// grown by a few times. 0 leaves values where they are. Default: 8.
+    /// grown by a few times. Segments whose values have 32 KiB and more on average are left as they are, for the device reads those apart nearly as
+    /// fast. As the keys of what is sorted at a time are held in memory, fresh values of 1 KiB are sorted by themselves while there are up to some 20 GB
+    /// of them, and beyond that when [`Db::sort_values`](crate::Db::sort_values) is called. 0 leaves all values where they are. Default: 8.
     pub value_runs_max: u32,
     /// Bytes of the file system that the log leaves free, so that deletions, flushes and garbage collection go on when
     /// writes of new data are refused for want of space (compactions leave half of them, deletions a quarter); what
