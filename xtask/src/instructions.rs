@@ -23,7 +23,7 @@ const COUNTS_MAX: usize = 3;
 /// Instructions for an operation, at most, by the example's functions.
 const LIMITS: [(&str, u64); 10] = [
     ("put_each", 6_300),
-    ("put_in_batches", 6_000),
+    ("put_in_batches", 5_800),
     ("get_from_memtable", 6_000),
     ("get_from_tables", 9_500),
     ("get_pinned_rows", 600),
