@@ -24,6 +24,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("lib", "vlog::reader::tests::a_value_is_given_to_its_own_key_alone"),
     },
     Bug {
+        name: "mended-relocations-written-down",
+        what: "Who writes down where pointers lead follows relocation tables of which a byte was mended.",
+        edits: &[Edit {
+            file: "vlog/reader.rs",
+            find: "        self.mended.map_or(Ok(self.relocations), Err)",
+            put: "        self.mended.filter(|_| !BUG).map_or(Ok(self.relocations), Err)",
+        }],
+        caught_by: ("lib", "vlog::reader::tests::a_mended_relocation_table_is_for_readers_alone"),
+    },
+    Bug {
         name: "snapshots-not-registered",
         what: "Compactions and collections do not know of snapshots.",
         edits: &[Edit {
