@@ -117,19 +117,32 @@ pub fn fast_directory() -> tempfile::TempDir {
 /// More than all tests together have in such directories at a time. Containers often have 64 MiB, which some fill alone.
 const FAST_DIRECTORY_BYTES: u64 = 1 << 30;
 
-/// Copies the files of `from` into `to`, which is made anew. What is removed meanwhile may be missing.
+/// Copies the files of `from` into `to`, which is made anew. The copy is of one moment also beside background work: it is
+/// taken again where a manifest changed meanwhile, which would name files that were copied before they were whole.
 pub fn copy_directory(from: &Path, to: &Path) {
-    if to.exists() {
-        std::fs::remove_dir_all(to).unwrap();
-    }
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match std::fs::copy(entry.path(), to.join(entry.file_name())) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            copied => drop(copied.unwrap()),
+    loop {
+        let before = manifests(from);
+        if to.exists() {
+            std::fs::remove_dir_all(to).unwrap();
+        }
+        std::fs::create_dir_all(to).unwrap();
+        for name in file_names(from) {
+            match std::fs::copy(from.join(&name), to.join(&name)) {
+                // Removed meanwhile, so no manifest names it.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
+        }
+        if manifests(from) == before {
+            return;
         }
     }
+}
+
+/// The manifests in `directory` with what is in them.
+fn manifests(directory: &Path) -> Vec<(String, Option<Vec<u8>>)> {
+    let names = file_names(directory).into_iter().filter(|name| name.starts_with("MANIFEST"));
+    names.map(|name| (name.clone(), std::fs::read(directory.join(name)).ok())).collect()
 }
 
 /// The names of the files in `directory`, sorted.
