@@ -117,8 +117,9 @@ pub fn fast_directory() -> tempfile::TempDir {
 /// More than all tests together have in such directories at a time. Containers often have 64 MiB, which some fill alone.
 const FAST_DIRECTORY_BYTES: u64 = 1 << 30;
 
-/// Copies the files of `from` into `to`, which is made anew. The copy is of one moment also beside background work: it is
-/// taken again where a manifest changed meanwhile, which would name files that were copied before they were whole.
+/// Copies the files of `from` into `to`, which is made anew: what a kill of this moment leaves, as long as nobody writes
+/// meanwhile. Beside background work it copies again where a manifest changed, which would name files that were copied before
+/// they were whole.
 pub fn copy_directory(from: &Path, to: &Path) {
     loop {
         let before = manifests(from);
