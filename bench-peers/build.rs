@@ -9,6 +9,12 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=Cargo.lock");
     println!("cargo:rustc-check-cfg=cfg(has_leveldb, has_badger)");
+    println!("cargo:rerun-if-env-changed=CXXFLAGS");
+    if std::env::var_os("CARGO_FEATURE_ROCKSDB").is_some() && std::env::var_os("CXXFLAGS").is_none() {
+        println!(
+            "cargo::error=RocksDB would compute its checksums without the processor's help: build in bench-peers, whose .cargo/config.toml says otherwise, or set CXXFLAGS"
+        );
+    }
     let locked = std::fs::read_to_string("Cargo.lock").expect("cargo has written Cargo.lock");
     for (variable, package) in
         [("ROCKSDB", "librocksdb-sys"), ("FJALL", "fjall"), ("LMDB", "lmdb-master-sys")]

@@ -45,12 +45,12 @@ struct Write<'a>(&'a Path, &'a Work);
 impl Task for Write<'_> {
     type Outcome = ();
 
-    fn run<S: Store>(self, store: S) -> Result<(), String>
+    fn run<S: Store>(self, open: impl Fn() -> Result<S, String>) -> Result<(), String>
     where
         S::Error: Display,
     {
         let Self(path, Work { plan, workloads, .. }) = self;
-        let mut bed = Bed::new(store, path, plan, workloads, LIMITS);
+        let mut bed = Bed::new(open()?, path, plan, workloads, LIMITS);
         bed.operate(Workload::Fillrandom, &|_| ())
             .map_err(|failure| describe(Workload::Fillrandom, failure))?;
         println!("\n{WRITTEN}");
@@ -65,12 +65,12 @@ struct Count<'a>(&'a Path, &'a Work);
 impl Task for Count<'_> {
     type Outcome = u64;
 
-    fn run<S: Store>(self, store: S) -> Result<u64, String>
+    fn run<S: Store>(self, open: impl Fn() -> Result<S, String>) -> Result<u64, String>
     where
         S::Error: Display,
     {
         let Self(path, Work { plan, workloads, .. }) = self;
-        let mut bed = Bed::new(store, path, plan, workloads, LIMITS);
+        let mut bed = Bed::new(open()?, path, plan, workloads, LIMITS);
         bed.assume_filled();
         let read = bed.run(Workload::Readseq, &|_| ());
         read.map(|report| report.verified).map_err(|failure| describe(Workload::Readseq, failure))
@@ -83,11 +83,11 @@ struct Nothing;
 impl Task for Nothing {
     type Outcome = ();
 
-    fn run<S: Store>(self, _: S) -> Result<(), String>
+    fn run<S: Store>(self, open: impl Fn() -> Result<S, String>) -> Result<(), String>
     where
         S::Error: Display,
     {
-        Ok(())
+        open().map(drop)
     }
 }
 

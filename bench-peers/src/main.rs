@@ -2,7 +2,7 @@
 //! all of them see the same machine. From the project's directory:
 //!
 //! ```text
-//! cargo run --release --manifest-path bench-peers/Cargo.toml -- compare fillrandom readrandom --num 2000000
+//! cd bench-peers; cargo run --release -- compare fillrandom readrandom --num 2000000
 //! ```
 //!
 //! `suite DIR` makes all comparisons of `docs/PERFORMANCE.md`.

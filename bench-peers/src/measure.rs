@@ -42,11 +42,12 @@ impl Measure {
 pub fn measure(store: Peer, path: &Path, work: &Work, tell: &mut dyn FnMut(&Report)) -> Result<(), String> {
     let Work { workloads, plan, cache_mib, direct, .. } = work;
     let setting = Setting { cache_bytes: cache_mib.map(|mib| mib << 20), direct: *direct };
-    store.with(path, plan, workloads, setting, Measurement { path, work, tell })
+    store.with(path, plan, workloads, setting, Measurement { store, path, work, tell })
 }
 
 /// All workloads, one after the other.
 struct Measurement<'a> {
+    store: Peer,
     path: &'a Path,
     work: &'a Work,
     tell: &'a mut dyn FnMut(&Report),
@@ -55,13 +56,21 @@ struct Measurement<'a> {
 impl Task for Measurement<'_> {
     type Outcome = ();
 
-    fn run<S: Store>(self, store: S) -> Result<(), String>
+    fn run<S: Store>(self, open: impl Fn() -> Result<S, String>) -> Result<(), String>
     where
         S::Error: Display,
     {
         let Work { workloads, plan, .. } = self.work;
-        let mut bed = Bed::new(store, self.path, plan, workloads, LIMITS);
+        let mut bed = Bed::new(open()?, self.path, plan, workloads, LIMITS);
         for workload in workloads {
+            bed = bed.cooled(|store| {
+                // What is no store has nowhere but in memory where values are.
+                if !self.store.is_store() {
+                    return Ok(store);
+                }
+                drop(store);
+                open()
+            })?;
             let report = bed.run(*workload, &|_| ()).map_err(|failure| describe(*workload, failure))?;
             (self.tell)(&report);
         }

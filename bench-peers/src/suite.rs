@@ -15,10 +15,10 @@ use crate::trial::{Conditions, Run, Trial};
 type Entry = (&'static str, &'static str, &'static str);
 
 /// All of them.
-const TRIALS: [Entry; 27] = [
+const TRIALS: [Entry; 35] = [
     (
         "overwrite",
-        "tamarack,rocksdb,bare",
+        "tamarack,rocksdb,blobdb,fjall,bare",
         "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024",
     ),
     (
@@ -37,6 +37,11 @@ const TRIALS: [Entry; 27] = [
         "fillrandom readrandom readrandom --num 1000000 --ops 4000000 --value-size 1024 --cache-mib 2048",
     ),
     (
+        "in-caches-2-threads",
+        "tamarack,rocksdb,fjall,lmdb",
+        "fillrandom readrandom readrandom --num 1000000 --ops 4000000 --value-size 1024 --cache-mib 2048 --threads 2",
+    ),
+    (
         "ycsb-1-thread",
         "tamarack,rocksdb,blobdb,fjall,lmdb,bare,records",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1",
@@ -48,12 +53,12 @@ const TRIALS: [Entry; 27] = [
     ),
     (
         "ycsb-e",
-        "tamarack,rocksdb,blobdb,records",
+        "tamarack,rocksdb,blobdb,fjall,bare,records",
         "ycsbload ycsbe --num 1000000 --ops 20000 --value-size 1024 --memory-max 512",
     ),
     (
         "ycsb-e-after-idling",
-        "tamarack,rocksdb,leveldb,fjall",
+        "tamarack,rocksdb,blobdb,leveldb,fjall,lmdb",
         "ycsbload ycsbe --idle-seconds 15 --num 1000000 --ops 60000 --value-size 1024 --memory-max 512",
     ),
     (
@@ -73,56 +78,89 @@ const TRIALS: [Entry; 27] = [
     ),
     (
         "scan-of-4-kib",
-        "tamarack,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
         "fillrandom readseq --cold --num 300000 --value-size 4096",
     ),
     (
         "scan-of-64-kib",
-        "tamarack,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
         "fillrandom readseq --cold --num 25000 --value-size 65536",
     ),
     (
-        "little-memory",
-        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,bare,device",
-        "fillrandom readrandom --num 1000000 --ops 200000 --value-size 1024 --memory-max 256 --cold --threads 8",
+        "cold-gets",
+        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,lmdb,bare,records,device",
+        "fillrandom readrandom --num 1000000 --ops 600000 --value-size 1024 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-256-b",
-        "tamarack,rocksdb,blobdb,bare,device",
-        "fillrandom readrandom --num 4194304 --ops 60000 --value-size 256 --memory-max 256 --cold --threads 8",
+        "tamarack,blobdb,bare,device",
+        "fillrandom readrandom --num 4194304 --ops 150000 --value-size 256 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-4-kib",
-        "tamarack,rocksdb,blobdb,bare,device",
-        "fillrandom readrandom --num 262144 --ops 60000 --value-size 4096 --memory-max 256 --cold --threads 8",
+        "tamarack,blobdb,bare,device",
+        "fillrandom readrandom --num 262144 --ops 150000 --value-size 4096 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-16-kib",
-        "tamarack,rocksdb,blobdb,bare,device",
+        "tamarack,blobdb,bare,device",
         "fillrandom readrandom --num 65536 --ops 60000 --value-size 16384 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-of-64-kib",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare,device",
+        "tamarack,blobdb,fjall-blobs,bare,device",
         "fillrandom readrandom --num 16384 --ops 16384 --value-size 65536 --memory-max 256 --cold --threads 8",
     ),
     (
         "cold-gets-1-thread",
-        "tamarack,rocksdb,blobdb,bare,device",
-        "fillrandom readrandom --num 1000000 --ops 100000 --value-size 1024 --memory-max 256 --cold",
+        "tamarack,rocksdb,blobdb,lmdb,bare,records,device",
+        "fillrandom readrandom --num 1000000 --ops 400000 --value-size 1024 --memory-max 256 --cold",
+    ),
+    (
+        "cold-gets-of-256-b-1-thread",
+        "tamarack,blobdb,bare,device",
+        "fillrandom readrandom --num 4194304 --ops 150000 --value-size 256 --memory-max 256 --cold",
+    ),
+    (
+        "cold-gets-of-4-kib-1-thread",
+        "tamarack,blobdb,bare,device",
+        "fillrandom readrandom --num 262144 --ops 150000 --value-size 4096 --memory-max 256 --cold",
+    ),
+    (
+        "cold-gets-of-16-kib-1-thread",
+        "tamarack,blobdb,bare,device",
+        "fillrandom readrandom --num 65536 --ops 60000 --value-size 16384 --memory-max 256 --cold",
+    ),
+    (
+        "cold-gets-of-64-kib-1-thread",
+        "tamarack,blobdb,fjall-blobs,bare,device",
+        "fillrandom readrandom --num 16384 --ops 16384 --value-size 65536 --memory-max 256 --cold",
     ),
     (
         "many-keys-at-once",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare,device",
-        "fillrandom multireadrandom --cold --num 2000000 --ops 200000 --value-size 1024",
+        "tamarack,rocksdb,blobdb,fjall-blobs,lmdb,bare,records,device",
+        "fillrandom multireadrandom --cold --num 2000000 --ops 300000 --value-size 1024",
+    ),
+    (
+        "32-keys-at-once",
+        "tamarack,records,device",
+        "fillrandom multireadrandom --cold --num 2000000 --ops 300000 --value-size 1024 --keys-per-read 32",
     ),
     (
         "sync-8-threads",
-        "tamarack,rocksdb,leveldb,bare",
+        "tamarack,rocksdb,leveldb,fjall,lmdb,bare",
         "fillsync --num 20000000 --value-size 1024 --threads 8",
     ),
-    ("sync-1-thread", "tamarack,rocksdb,leveldb,bare", "fillsync --num 20000000 --value-size 1024"),
-    ("sync-beside-fjall", "tamarack,fjall,bare", "fillsync --num 20000000 --value-size 1024"),
+    (
+        "sync-1-thread",
+        "tamarack,rocksdb,leveldb,fjall,lmdb,bare",
+        "fillsync --num 20000000 --value-size 1024",
+    ),
+    (
+        "values-of-1-kib",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,badger,bare",
+        "fillrandom --num 2000000 --value-size 1024",
+    ),
     (
         "values-of-256-b",
         "tamarack,rocksdb,blobdb,fjall-blobs,bare",
@@ -142,6 +180,16 @@ const TRIALS: [Entry; 27] = [
         "values-of-64-kib",
         "tamarack,rocksdb,blobdb,fjall-blobs,bare",
         "fillrandom --num 25000 --value-size 65536",
+    ),
+    (
+        "2-million",
+        "tamarack,bare",
+        "fillrandom readrandom --cold --num 2000000 --ops 300000 --value-size 1024 --memory-max 512",
+    ),
+    (
+        "20-million",
+        "tamarack,bare",
+        "fillrandom readrandom --cold --num 20000000 --ops 300000 --value-size 1024 --memory-max 5120",
     ),
 ];
 
@@ -187,8 +235,9 @@ impl Suite {
         let mut all: Option<Comparison> = None;
         let mut tables = "# Comparisons\n".to_owned();
         let wanted = |name: &str| self.only.is_empty() || self.only.iter().any(|only| only == name);
-        for entry in TRIALS.iter().filter(|(name, ..)| wanted(name)) {
+        for (number, entry) in TRIALS.iter().enumerate().filter(|(_, (name, ..))| wanted(name)) {
             let trial = self.trial(entry).map_err(|error| error.to_string())?;
+            let trial = Trial { first: number, ..trial };
             if trial.stores.is_empty() {
                 continue;
             }

@@ -1,11 +1,14 @@
 //! A trial: every store in a process of its own, in turn, round after round.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
 use tamarack_bench::{Comparison, Machine, Outcome, Report, Row};
+use tempfile::TempDir;
 
 use crate::process;
 use crate::stores::Peer;
@@ -27,6 +30,8 @@ pub struct Conditions {
 /// Which stores do what, how often, and under which conditions.
 pub struct Trial {
     pub stores: Vec<Peer>,
+    /// Which of them comes first in the first round.
+    pub first: usize,
     pub rounds: u32,
     pub conditions: Conditions,
     /// The arguments that say what is done; each store's process gets the same.
@@ -56,7 +61,7 @@ impl Trial {
         arguments: Vec<String>,
     ) -> Result<Self, clap::Error> {
         let work = Work::parse(&arguments)?;
-        Ok(Self { stores, rounds, conditions, arguments, work })
+        Ok(Self { stores, first: 0, rounds, conditions, arguments, work })
     }
 
     /// The command that makes this trial.
@@ -89,9 +94,7 @@ impl Trial {
     ) -> Result<Vec<Run>, String> {
         let mut runs = Vec::new();
         for round in 0..self.rounds {
-            // Who comes first changes: nobody has the quiet moments, or the warm device, to itself.
-            let from = round as usize % self.stores.len();
-            for &store in self.stores[from..].iter().chain(&self.stores[..from]) {
+            for store in self.order(round) {
                 let run = self.measure(store)?;
                 eprintln!("round {} of {}: {}", round + 1, self.rounds, summary::brief(&run));
                 comparison.rows.extend(self.rows(&run));
@@ -100,6 +103,13 @@ impl Trial {
             }
         }
         Ok(runs)
+    }
+
+    /// The stores as they come in `round`. Who comes first changes, also from trial to trial: nobody has the quiet moments, or the warm device, to itself.
+    fn order(&self, round: u32) -> Vec<Peer> {
+        let mut stores = self.stores.clone();
+        stores.rotate_left((self.first + round as usize) % self.stores.len());
+        stores
     }
 
     fn measure(&self, store: Peer) -> Result<Run, String> {
@@ -112,6 +122,7 @@ impl Trial {
         command.args(&self.arguments);
         let time_max = seconds_max.map(Duration::from_secs);
         let ended = process::run(command, time_max).map_err(|error| error.to_string())?;
+        remove(scratch, directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let reports = ended.said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok(Run { store, reports, failure: ended.failure })
     }
@@ -134,6 +145,12 @@ impl Trial {
     }
 }
 
+/// Removes `scratch`, a directory in `directory`, and has the device told of it, so that the next run does not wait for that.
+fn remove(scratch: TempDir, directory: &Path) -> io::Result<()> {
+    scratch.close()?;
+    Ok(rustix::fs::syncfs(File::open(directory)?)?)
+}
+
 #[cfg(test)]
 pub mod tests {
     use super::*;
@@ -143,6 +160,17 @@ pub mod tests {
         let conditions = Conditions { seconds_max: None, directory: PathBuf::from(".") };
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         Trial::new(stores, 1, conditions, arguments).expect("it can be understood")
+    }
+
+    #[test]
+    fn everybody_comes_first_in_turn() {
+        let stores = vec![Peer::Tamarack, Peer::Rocksdb, Peer::Fjall];
+        let trial = Trial { first: 2, ..trial(stores, "fillseq") };
+        assert_eq!(trial.order(0), [Peer::Fjall, Peer::Tamarack, Peer::Rocksdb]);
+        assert_eq!(
+            [1, 2, 3].map(|round| trial.order(round)[0]),
+            [Peer::Tamarack, Peer::Rocksdb, Peer::Fjall]
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::time::Duration;
 
 use fjall::config::CompressionPolicy;
 use fjall::{
@@ -94,10 +95,10 @@ impl Store for Fjall {
         Ok(Walk { iter, backward, entry: None })
     }
 
-    fn settle(&self) -> Result<(), Error> {
+    fn settle(&self) -> Result<Duration, Error> {
         self.database.persist(PersistMode::SyncAll)?;
-        rest::wait(|| self.database.outstanding_flushes() > 0 || self.database.active_compactions() > 0);
-        Ok(())
+        let is_busy = || self.database.outstanding_flushes() > 0 || self.database.active_compactions() > 0;
+        Ok(rest::wait(is_busy))
     }
 
     fn written(&self) -> Option<Written> {

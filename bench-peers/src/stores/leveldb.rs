@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Bound;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
+use std::time::Duration;
 
 use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
 
@@ -194,11 +195,10 @@ impl Store for Leveldb {
         Ok(Walk { iter, start: own(range.0), end: own(range.1), backward, begun: false, store: PhantomData })
     }
 
-    fn settle(&self) -> Result<(), String> {
+    fn settle(&self) -> Result<Duration, String> {
         // A write that is synced makes all before it durable.
         self.write(&[], true)?;
-        rest::wait(|| false);
-        Ok(())
+        Ok(rest::wait(|| false))
     }
 
     fn written(&self) -> Option<Written> {

@@ -1,38 +1,45 @@
-//! LMDB. Each write is a transaction of its own, which reaches the kernel when it is committed, and the device when a sync is
-//! asked for.
+//! LMDB. Each write is a transaction of its own, which reaches the kernel when it is committed, and the device then, too, where all are to be synced; or else
+//! when a sync is asked for.
 
 use std::path::Path;
+use std::time::Duration;
 
 use heed::types::Bytes;
 use heed::{
-    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, Error, RoRange, RoRevRange, RoTxn, WithoutTls,
+    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, Error, RoRange, RoRevRange, RoTxn, WithTls,
 };
 use self_cell::self_cell;
 use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
 
 /// An open environment with one database.
 pub struct Lmdb {
-    env: Env<WithoutTls>,
+    env: Env,
+    /// Each commit is synced, as LMDB does by itself.
+    syncs_all: bool,
     entries: Database<'static, Bytes, Bytes>,
 }
 
 /// Opens one, which need not be there. The map must be as large as the file will ever be, and costs addresses alone: it is as large as the
-/// file system.
-pub fn open(path: &Path) -> Result<Lmdb, String> {
+/// file system. With `syncs_all` all commits are synced, and those of others none but on request. The kernel reads ahead, as it does by itself, only where what is
+/// read next lies behind it, if there are `walks`.
+pub fn open(path: &Path, syncs_all: bool, walks: bool) -> Result<Lmdb, String> {
     let space = rustix::fs::statvfs(path).map_err(|error| error.to_string())?;
     let map_bytes = usize::try_from(space.f_blocks * space.f_frsize).map_err(|error| error.to_string())?;
+    let mut flags = EnvFlags::empty();
+    flags.set(EnvFlags::NO_SYNC, !syncs_all);
+    flags.set(EnvFlags::NO_READ_AHEAD, !walks);
     let open = || {
-        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        let mut options = EnvOpenOptions::new();
         options.map_size(map_bytes / PAGE_BYTES * PAGE_BYTES);
         // SAFETY: what is not synced may be lost with the power, and is not read back after that.
-        unsafe { options.flags(EnvFlags::NO_SYNC | EnvFlags::NO_READ_AHEAD) };
+        unsafe { options.flags(flags) };
         // SAFETY: nobody else changes the file while it is mapped.
         let env = unsafe { options.open(path) }?;
         let created = env.create_databases_and_commit(env.write_txn()?, |opener, transaction| {
             opener.create_database(transaction, None).map(CommitOrAbort::<_, ()>::Commit)
         });
         let entries = created?.unwrap_commit();
-        heed::Result::Ok(Lmdb { env, entries })
+        heed::Result::Ok(Lmdb { env, syncs_all, entries })
     };
     open().map_err(|error| error.to_string())
 }
@@ -52,7 +59,7 @@ impl Lmdb {
             }
         }
         transaction.commit()?;
-        if sync { self.env.force_sync() } else { Ok(()) }
+        if sync && !self.syncs_all { self.env.force_sync() } else { Ok(()) }
     }
 }
 
@@ -98,8 +105,8 @@ impl Store for Lmdb {
         })
     }
 
-    fn settle(&self) -> Result<(), Error> {
-        self.env.force_sync()
+    fn settle(&self) -> Result<Duration, Error> {
+        self.env.force_sync().map(|()| Duration::ZERO)
     }
 
     fn written(&self) -> Option<Written> {
@@ -107,7 +114,7 @@ impl Store for Lmdb {
     }
 }
 
-type Transaction = RoTxn<'static, WithoutTls>;
+type Transaction = RoTxn<'static, WithTls>;
 
 self_cell!(
     /// A walk through the database, within a transaction of its own.

@@ -40,7 +40,7 @@ pub enum Peer {
     Fjall,
     /// fjall with values from 128 bytes on in blob files
     FjallBlobs,
-    /// LMDB, which syncs only when asked to
+    /// LMDB, which syncs only where every write is to be synced, or when asked to
     Lmdb,
     /// Badger, which keeps values below 1 MiB in its tables
     Badger,
@@ -76,11 +76,11 @@ pub trait Task {
     /// What comes of it.
     type Outcome;
 
-    /// Does it.
+    /// Does it with what `open` opens, one at a time.
     ///
     /// # Errors
     /// What has failed, as a text.
-    fn run<S: Store>(self, store: S) -> Result<Self::Outcome, String>
+    fn run<S: Store>(self, open: impl Fn() -> Result<S, String>) -> Result<Self::Outcome, String>
     where
         S::Error: Display;
 }
@@ -136,9 +136,9 @@ impl Peer {
         match self {
             Self::Tamarack => "as it comes",
             Self::Rocksdb | Self::Leveldb | Self::Fjall => "no compression",
-            Self::Blobdb => "no compression, blobs from 128 B, collected",
+            Self::Blobdb => "no compression, blobs from 128 B, collected by 2 MiB",
             Self::FjallBlobs => "no compression, blobs from 128 B",
-            Self::Lmdb => "no sync but on request, no read-ahead",
+            Self::Lmdb => "no sync but where all is synced, read-ahead for scans alone",
             Self::Badger => "no compression, collected",
             Self::BadgerVlog => "no compression, value log from 128 B, collected",
             Self::Bare => "no store: one file of values",
@@ -169,44 +169,48 @@ impl Peer {
                 "it always reads through the kernel's cache: without --direct it can be measured".to_owned()
             );
         }
-        #[cfg(has_badger)]
-        let syncs_all = plan.writes_per_sync() == Some(1);
+        #[cfg(any(feature = "lmdb", has_badger))]
+        let syncs_all = workloads
+            .iter()
+            .filter(|workload| workload.changes())
+            .all(|workload| workload.writes_per_sync(plan) == Some(1));
+        #[cfg(feature = "lmdb")]
+        let walks = workloads.iter().any(|workload| workload.walks());
         match self {
-            Self::Tamarack => task.run(tamarack::open(path, setting)?),
+            Self::Tamarack => task.run(|| tamarack::open(path, setting)),
             #[cfg(feature = "rocksdb")]
-            Self::Rocksdb => task.run(rocksdb::open(path, setting, false)?),
+            Self::Rocksdb => task.run(|| rocksdb::open(path, setting, false)),
             #[cfg(feature = "rocksdb")]
-            Self::Blobdb => task.run(rocksdb::open(path, setting, true)?),
+            Self::Blobdb => task.run(|| rocksdb::open(path, setting, true)),
             #[cfg(not(feature = "rocksdb"))]
             Self::Rocksdb | Self::Blobdb => Err(format!("{NOT_BUILT}: add the feature rocksdb")),
             #[cfg(has_leveldb)]
-            Self::Leveldb => task.run(leveldb::open(path, setting)?),
+            Self::Leveldb => task.run(|| leveldb::open(path, setting)),
             #[cfg(not(has_leveldb))]
             Self::Leveldb => Err(format!(
                 "{NOT_BUILT}: install the library (Debian: libleveldb-dev), then build again with the feature leveldb"
             )),
             #[cfg(feature = "fjall")]
-            Self::Fjall => task.run(fjall::open(path, setting, false)?),
+            Self::Fjall => task.run(|| fjall::open(path, setting, false)),
             #[cfg(feature = "fjall")]
-            Self::FjallBlobs => task.run(fjall::open(path, setting, true)?),
+            Self::FjallBlobs => task.run(|| fjall::open(path, setting, true)),
             #[cfg(not(feature = "fjall"))]
             Self::Fjall | Self::FjallBlobs => Err(format!("{NOT_BUILT}: add the feature fjall")),
             #[cfg(feature = "lmdb")]
-            Self::Lmdb => task.run(lmdb::open(path)?),
+            Self::Lmdb => task.run(|| lmdb::open(path, syncs_all, walks)),
             #[cfg(not(feature = "lmdb"))]
             Self::Lmdb => Err(format!("{NOT_BUILT}: add the feature lmdb")),
             #[cfg(has_badger)]
-            Self::Badger => task.run(badger::open(path, setting, syncs_all, None)?),
+            Self::Badger => task.run(|| badger::open(path, setting, syncs_all, None)),
             #[cfg(has_badger)]
             Self::BadgerVlog => {
-                let store = badger::open(path, setting, syncs_all, Some(SEPARATED_BYTES_MIN))?;
-                task.run(store)
+                task.run(|| badger::open(path, setting, syncs_all, Some(SEPARATED_BYTES_MIN)))
             }
             #[cfg(not(has_badger))]
             Self::Badger | Self::BadgerVlog => Err(format!("{NOT_BUILT}: {}", env!("BADGER_MISSING"))),
             Self::Bare | Self::Records | Self::Device => {
                 let setting = Setting { direct: setting.direct || self == Self::Device, ..setting };
-                task.run(bare::open(path, plan, workloads, setting, self.head())?)
+                task.run(|| bare::open(path, plan, workloads, setting, self.head()))
             }
         }
     }

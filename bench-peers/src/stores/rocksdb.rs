@@ -2,17 +2,25 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::time::Duration;
 
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, DBRawIterator, Options, ReadOptions,
-    WaitForCompactOptions, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, DBRawIterator, DEFAULT_COLUMN_FAMILY_NAME, Options,
+    ReadOptions, WaitForCompactOptions, WriteBatch, WriteOptions,
 };
 use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
 
 use super::{SEPARATED_BYTES_MIN, Setting};
 
-/// An open database.
-pub struct Rocksdb(DB);
+/// Blobs are collected by reading so much of them at a time; by itself RocksDB reads one by one.
+const COLLECTED_BYTES: u64 = 2 << 20;
+
+/// An open database, and how it is read and written, without a sync and with one.
+pub struct Rocksdb {
+    db: DB,
+    reading: ReadOptions,
+    writing: [WriteOptions; 2],
+}
 
 /// Opens one, which need not be there.
 pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, String> {
@@ -22,8 +30,8 @@ pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, Strin
     // Flushes and compactions write through the kernel's cache either way.
     options.set_use_direct_reads(setting.direct);
     if let Some(bytes) = setting.cache_bytes {
-        // One cache for both.
-        let cache = Cache::new_lru_cache(bytes);
+        // One cache for both, of the kind that is the default.
+        let cache = Cache::new_hyper_clock_cache(bytes, 0);
         let mut blocks = BlockBasedOptions::default();
         blocks.set_block_cache(&cache);
         options.set_block_based_table_factory(&blocks);
@@ -36,8 +44,11 @@ pub fn open(path: &Path, setting: Setting, blobs: bool) -> Result<Rocksdb, Strin
         options.set_min_blob_size(SEPARATED_BYTES_MIN.into());
         options.set_blob_compression_type(DBCompressionType::None);
         options.set_enable_blob_gc(true);
+        options.set_blob_compaction_readahead_size(COLLECTED_BYTES);
     }
-    DB::open(&options, path).map(Rocksdb).map_err(|error| error.to_string())
+    let entries = [(DEFAULT_COLUMN_FAMILY_NAME, options.clone())];
+    let db = DB::open_cf_with_opts(&options, path, entries).map_err(|error| error.to_string())?;
+    Ok(Rocksdb { db, reading: ReadOptions::default(), writing: [writing(false), writing(true)] })
 }
 
 fn writing(sync: bool) -> WriteOptions {
@@ -46,16 +57,22 @@ fn writing(sync: bool) -> WriteOptions {
     options
 }
 
+impl Rocksdb {
+    fn writing(&self, sync: bool) -> &WriteOptions {
+        &self.writing[usize::from(sync)]
+    }
+}
+
 impl Store for Rocksdb {
     type Error = rocksdb::Error;
     type Cursor<'a> = Walk<'a>;
 
     fn put(&self, key: &[u8], value: &[u8], sync: bool) -> Result<(), rocksdb::Error> {
-        self.0.put_opt(key, value, &writing(sync))
+        self.db.put_opt(key, value, self.writing(sync))
     }
 
     fn delete(&self, key: &[u8], sync: bool) -> Result<(), rocksdb::Error> {
-        self.0.delete_opt(key, &writing(sync))
+        self.db.delete_opt(key, self.writing(sync))
     }
 
     fn write(&self, changes: &[Change<'_>], sync: bool) -> Result<(), rocksdb::Error> {
@@ -66,11 +83,11 @@ impl Store for Rocksdb {
                 Change::Delete(key) => batch.delete(key),
             }
         }
-        self.0.write_opt(batch, &writing(sync))
+        self.db.write_opt(batch, self.writing(sync))
     }
 
     fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, rocksdb::Error> {
-        let found = self.0.get_pinned(key)?;
+        let found = self.db.get_pinned_opt(key, &self.reading)?;
         value.clear();
         Ok(found.is_some_and(|found| {
             value.extend_from_slice(&found);
@@ -79,7 +96,9 @@ impl Store for Rocksdb {
     }
 
     fn multi_get(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, rocksdb::Error> {
-        self.0.multi_get(keys).into_iter().collect()
+        let entries = self.db.cf_handle(DEFAULT_COLUMN_FAMILY_NAME).expect("it was opened by name");
+        let found = self.db.batched_multi_get_cf_opt(entries, keys, false, &self.reading);
+        found.into_iter().map(|found| Ok(found?.map(|value| value.to_vec()))).collect()
     }
 
     fn walk(&self, range: KeyRange<'_>, backward: bool) -> Result<Walk<'_>, rocksdb::Error> {
@@ -94,12 +113,12 @@ impl Store for Rocksdb {
             Bound::Included(key) => options.set_iterate_upper_bound([key, &[0]].concat()),
             Bound::Unbounded => {}
         }
-        Ok(Walk { iter: self.0.raw_iterator_opt(options), backward, begun: false })
+        Ok(Walk { iter: self.db.raw_iterator_opt(options), backward, begun: false })
     }
 
-    fn settle(&self) -> Result<(), rocksdb::Error> {
-        self.0.flush_wal(true)?;
-        self.0.wait_for_compact(&WaitForCompactOptions::default())
+    fn settle(&self) -> Result<Duration, rocksdb::Error> {
+        self.db.flush_wal(true)?;
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map(|()| Duration::ZERO)
     }
 
     fn written(&self) -> Option<Written> {

@@ -74,6 +74,6 @@ impl<S: Store> Bed<'_, S> {
             self.ledger.deleted(number);
         }
         collector(&self.store, workload)?.compact().map_err(Failure::Store)?;
-        self.store.settle().map_err(Failure::Store)
+        self.settled()
     }
 }

@@ -21,7 +21,10 @@ pub struct Peak {
 impl Peak {
     /// What there is now.
     fn look(directory: &Path) -> Self {
-        Self { disk_bytes: resources::disk_bytes(directory), anonymous_bytes: resources::anonymous_bytes() }
+        resources::look(|| Self {
+            disk_bytes: resources::disk_bytes(directory),
+            anonymous_bytes: resources::anonymous_bytes(),
+        })
     }
 
     /// The larger one of each.

@@ -57,7 +57,7 @@ pub struct Plan {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub rate: Option<u64>,
 
-    /// Have the files of the database out of the page cache when a workload begins
+    /// Open the database anew for each workload, with its files out of the page cache
     #[arg(long)]
     pub cold: bool,
 

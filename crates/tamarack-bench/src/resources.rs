@@ -2,9 +2,26 @@
 //! devices, and space on disk. Used by `bench` and `demo`; the engine's own counters are not trusted here.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
+
+/// Processor time of those who look, which is not of what is looked at, in nanoseconds.
+static LOOKING: AtomicU64 = AtomicU64::new(0);
+
+/// Looks: what that takes of the processor is counted as nobody's.
+pub fn look<T>(looking: impl FnOnce() -> T) -> T {
+    let (before, seen) = (processor_seconds(ClockId::ThreadCPUTime), looking());
+    let nanos = (processor_seconds(ClockId::ThreadCPUTime) - before) * 1e9;
+    LOOKING.fetch_add(nanos as u64, Ordering::Relaxed);
+    seen
+}
+
+fn processor_seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
 
 /// The process's counters at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +43,7 @@ struct Device {
 pub struct Spent {
     /// Wall-clock time.
     pub seconds: f64,
-    /// Time of all threads on processors, in user and kernel mode.
+    /// Time of all threads on processors, in user and kernel mode, but for what looking took (see `look`).
     pub cpu_seconds: f64,
     /// Bytes written to devices: pages dirtied, less those that were dropped before they were written.
     /// `None` where the operating system does not say.
@@ -38,9 +55,10 @@ pub struct Spent {
 impl Resources {
     /// The counters now.
     pub fn now() -> Self {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let looking = LOOKING.load(Ordering::Relaxed) as f64 * 1e-9;
+        let cpu_seconds = processor_seconds(ClockId::ProcessCPUTime) - looking;
         let device = std::fs::read_to_string("/proc/self/io").ok().and_then(|text| Device::parse(&text));
-        Self { instant: Instant::now(), cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9, device }
+        Self { instant: Instant::now(), cpu_seconds, device }
     }
 
     /// What was spent since then.
@@ -112,6 +130,24 @@ mod tests {
         let text = "VmRSS:\t   12000 kB\nRssAnon:\t    8000 kB\nRssFile:\t    4000 kB\n";
         assert_eq!(parse_anonymous(text), Some(8000 * 1024));
         assert_eq!(parse_anonymous("VmRSS:\t   12000 kB\n"), None);
+    }
+
+    #[test]
+    fn the_time_of_who_looks_is_nobodys() {
+        const SECONDS: f64 = 0.02;
+        let busy = || {
+            let begun = processor_seconds(ClockId::ThreadCPUTime);
+            while processor_seconds(ClockId::ThreadCPUTime) - begun < SECONDS {}
+        };
+        let counted = || {
+            let counted = Resources::now().cpu_seconds;
+            processor_seconds(ClockId::ProcessCPUTime) - counted
+        };
+        let before = LOOKING.load(Ordering::Relaxed);
+        look(busy);
+        let looking = (LOOKING.load(Ordering::Relaxed) - before) as f64 * 1e-9;
+        assert!(looking >= SECONDS * 0.99, "{looking}");
+        assert!(counted() >= SECONDS * 0.99, "it is left out");
     }
 
     #[test]

@@ -94,6 +94,20 @@ impl<'a, S: Store> Bed<'a, S> {
         &self.store
     }
 
+    /// Has the store opened anew by `reopen` where workloads are to find it cold: what it keeps in memory is gone then.
+    ///
+    /// # Errors
+    /// Those of `reopen`.
+    pub fn cooled<E>(
+        mut self,
+        reopen: impl FnOnce(S) -> std::result::Result<S, E>,
+    ) -> std::result::Result<Self, E> {
+        if self.plan.cold {
+            self.store = reopen(self.store)?;
+        }
+        Ok(self)
+    }
+
     /// Gives the store back.
     pub fn into_store(self) -> S {
         self.store
@@ -172,6 +186,8 @@ impl<'a, S: Store> Bed<'a, S> {
             self.make_garbage(workload)?;
         }
         if self.plan.cold {
+            // What an opening has begun is not measured.
+            self.settled()?;
             cache::evict(self.path).map_err(Failure::Io)?;
         }
         if self.plan.warm && workload.reads() {
@@ -214,7 +230,12 @@ impl<'a, S: Store> Bed<'a, S> {
             black_box(cursor.value().map_err(Failure::Store)?);
         }
         drop(cursor);
-        self.store.settle().map_err(Failure::Store)
+        self.settled()
+    }
+
+    /// Waits until the store has settled.
+    pub(crate) fn settled(&self) -> Result<(), S::Error> {
+        self.store.settle().map(drop).map_err(Failure::Store)
     }
 
     /// Runs the operations of `workload`, and no more than that.
@@ -347,8 +368,9 @@ impl<'a, S: Store> Bed<'a, S> {
 
     /// Waits until everything is on the device and background work has ended.
     fn settle(&self, before: &Resources) -> Result<Spent, S::Error> {
-        self.store.settle().map_err(Failure::Store)?;
-        Ok(before.spent())
+        let idle = self.store.settle().map_err(Failure::Store)?;
+        let spent = before.spent();
+        Ok(Spent { seconds: spent.seconds - idle.as_secs_f64(), ..spent })
     }
 
     /// Bytes of keys and values that are there; a value whose size cannot be known counts as many as are to be expected.

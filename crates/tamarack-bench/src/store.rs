@@ -1,6 +1,7 @@
 //! What is measured: an ordered store of keys and values.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use crate::report::{Collected, Written};
 
@@ -52,8 +53,9 @@ pub trait Store: Sync {
         self.walk((Bound::Included(start), Bound::Unbounded), false)
     }
 
-    /// Makes everything durable, and waits until there is no more work in the background.
-    fn settle(&self) -> Result<(), Self::Error>;
+    /// Makes everything durable, and waits until there is no more work in the background. Returns for how long there has been none by then: a store that
+    /// cannot tell is watched for a while.
+    fn settle(&self) -> Result<Duration, Self::Error>;
 
     /// What the store says it has written so far, if it says so.
     fn written(&self) -> Option<Written>;

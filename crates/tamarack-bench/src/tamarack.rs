@@ -1,6 +1,7 @@
 //! Tamarack as a store that is measured.
 
 use std::ops::Bound;
+use std::time::Duration;
 
 use crate::{Change, Collected, Collector, Cursor, KeyRange, Store, Written};
 use ::tamarack::{Db, Error, GcGoal, Iter, IterOptions, ReadOptions, WriteBatch, WriteOptions};
@@ -72,9 +73,9 @@ impl Store for Tamarack {
         Ok(Walk { iter, backward: false, begun: false })
     }
 
-    fn settle(&self) -> Result<(), Error> {
+    fn settle(&self) -> Result<Duration, Error> {
         self.0.sync()?;
-        self.0.wait_idle()
+        self.0.wait_idle().map(|()| Duration::ZERO)
     }
 
     fn written(&self) -> Option<Written> {

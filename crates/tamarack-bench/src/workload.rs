@@ -206,7 +206,7 @@ impl Workload {
     }
 
     /// Whether it goes through the entries in their order, forward or backward.
-    pub(crate) fn walks(self) -> bool {
+    pub fn walks(self) -> bool {
         matches!(self.action(), Action::Forward | Action::Backward)
     }
 
@@ -258,8 +258,13 @@ impl Workload {
         }
     }
 
+    /// Whether entries are written or removed while it runs.
+    pub fn changes(self) -> bool {
+        self.writes() || self.works_on_records() || self == Self::Readwhilewriting
+    }
+
     /// Of how many writes of a thread one is synced; `None` if none is.
-    pub(crate) fn writes_per_sync(self, plan: &Plan) -> Option<u64> {
+    pub fn writes_per_sync(self, plan: &Plan) -> Option<u64> {
         if self == Self::Fillsync { Some(1) } else { plan.writes_per_sync() }
     }
 

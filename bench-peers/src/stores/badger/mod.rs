@@ -11,6 +11,7 @@
 use std::ops::{Bound, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tamarack_bench::{Change, Cursor, KeyRange, Store, Written};
 
@@ -100,13 +101,12 @@ impl Store for Badger {
         })
     }
 
-    fn settle(&self) -> Result<(), String> {
+    fn settle(&self) -> Result<Duration, String> {
         self.database.sync()?;
         // Compactions tell what of the value log is dead.
-        rest::wait(|| false);
+        let compacted = rest::wait(|| false);
         self.database.collect()?;
-        rest::wait(|| false);
-        Ok(())
+        Ok(compacted + rest::wait(|| false))
     }
 
     fn written(&self) -> Option<Written> {

@@ -43,6 +43,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tamarack_bench::{Change, Cursor, KeyRange, Plan, Store, Workload, Written};
 
@@ -343,8 +344,11 @@ impl Store for Bare {
             .map(|all| Steps::Scan(Scan::new(all)))
     }
 
-    fn settle(&self) -> Result<(), String> {
-        self.file.sync_all().map_err(|error| format!("sync {}: {error}", self.path.display()))
+    fn settle(&self) -> Result<Duration, String> {
+        self.file
+            .sync_all()
+            .map(|()| Duration::ZERO)
+            .map_err(|error| format!("sync {}: {error}", self.path.display()))
     }
 
     fn written(&self) -> Option<Written> {

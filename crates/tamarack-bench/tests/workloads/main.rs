@@ -76,6 +76,33 @@ fn what_is_due_while_the_store_stalls_counts_from_then() {
 }
 
 #[test]
+fn a_store_is_not_charged_for_being_watched() {
+    let watched = Duration::from_secs(1);
+    let (_, reports) = run(Memory::that_is_watched(watched), "fillseq --num 10");
+    assert!((0.0..1.0).contains(&reports[0].settled_seconds), "{}", reports[0].settled_seconds);
+}
+
+#[test]
+fn cold_workloads_have_the_store_opened_anew() {
+    for (cold, opened) in [("--cold", 2), ("--verify", 0)] {
+        let arguments = Arguments::parse_from(["bench", "fillrandom", "--num", "100", cold]);
+        let (plan, limits) = (arguments.plan, Limits { ratio: 1.0, slack: 0 });
+        let mut bed = Bed::new(Memory::default(), Path::new("src"), &plan, &arguments.workloads, limits);
+        let mut times = 0;
+        for workload in [Workload::Fillrandom, Workload::Readrandom] {
+            bed = bed
+                .cooled(|store| {
+                    times += 1;
+                    Ok::<_, std::convert::Infallible>(store)
+                })
+                .expect("memory does not fail");
+            bed.run(workload, &|_| ()).unwrap_or_else(|failure| panic!("{failure:?}"));
+        }
+        assert_eq!((times, bed.store().entries().len()), (opened, 100), "{cold}");
+    }
+}
+
+#[test]
 fn a_workload_that_is_run_again_says_so() {
     let (_, reports) = run(Memory::default(), "fillseq readseq overwrite readseq --num 10");
     assert_eq!(reports.iter().map(|report| report.pass).collect::<Vec<_>>(), [1, 1, 1, 2]);

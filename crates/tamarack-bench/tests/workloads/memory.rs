@@ -23,6 +23,8 @@ pub struct Memory {
     walks: AtomicU64,
     /// At which put it takes so long.
     stall: Option<(u64, Duration)>,
+    /// For how long it is watched until it is known to have settled.
+    watched: Duration,
     /// Whether it collects when it is asked to.
     collects: bool,
     /// What it held when it was compacted, if it was.
@@ -44,6 +46,11 @@ impl Memory {
     /// One of whose puts, the one with this number, takes so long.
     pub fn that_stalls(put: u64, time: Duration) -> Self {
         Self { stall: Some((put, time)), ..Self::default() }
+    }
+
+    /// One that is watched for so long until it is known to have settled.
+    pub fn that_is_watched(watched: Duration) -> Self {
+        Self { watched, ..Self::default() }
     }
 
     /// What it held when it was compacted, if it was.
@@ -166,8 +173,9 @@ impl Store for Memory {
         Ok(Walk { entries: &self.entries, rest, backward, entry: (Vec::new(), Vec::new()) })
     }
 
-    fn settle(&self) -> Result<(), Infallible> {
-        Ok(())
+    fn settle(&self) -> Result<Duration, Infallible> {
+        std::thread::sleep(self.watched);
+        Ok(self.watched)
     }
 
     fn written(&self) -> Option<Written> {

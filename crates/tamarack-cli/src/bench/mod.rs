@@ -199,7 +199,7 @@ impl Bench {
     ) -> Result<Outcome> {
         let limits = limits(&options);
         // What is reused is a database, and not some directory.
-        let db = Db::open(path, Options { create_if_missing: !reused, ..options })?;
+        let db = Db::open(path, Options { create_if_missing: !reused, ..options.clone() })?;
         let mut bed = Bed::new(Tamarack(db), path, &self.plan, &self.workloads, limits);
         if reused {
             bed.find_existing()?;
@@ -209,6 +209,10 @@ impl Bench {
             print_heading(&mut output)?;
         }
         for workload in &self.workloads {
+            bed = bed.cooled(|Tamarack(db)| {
+                db.close()?;
+                Db::open(path, options.clone()).map(Tamarack)
+            })?;
             let progress = self.progress(*workload);
             let report = bed.run(*workload, &|operations| progress.advance(operations))?;
             drop(progress);

@@ -22,7 +22,7 @@ use crate::base::sync::Arc;
 use crate::index::cursor::Cursor;
 use crate::index::memtable::Memtable;
 use crate::index::merge::merge;
-use crate::index::table::reader::TablePayload;
+use crate::index::table::reader::{TableEntry, TablePayload};
 use crate::index::version::Version;
 use crate::vlog::fetch::How;
 use crate::vlog::format::record_len;
@@ -230,24 +230,34 @@ impl Cube {
         sequence: Sequence,
         fill_cache: bool,
     ) -> Result<Found<'a>> {
-        let frozen = state.frozen.iter().map(|frozen| &frozen.memtable);
-        for memtable in std::iter::once(&state.active).chain(frozen) {
-            let Some(entry) = memtable.get(key, sequence) else { continue };
-            return Ok(match entry.kind {
-                EntryKind::Delete => Found::Absent,
-                EntryKind::Inline => Found::Inline(InlineValue::Memtable(entry.payload)),
-                EntryKind::Pointer => Found::Pointer(
-                    ValuePointer::from_bytes(entry.payload).expect("memtables hold what commits put there"),
-                ),
-            });
+        match Found::in_memtables(state, key, sequence) {
+            Some(found) => Ok(found),
+            None => self.index.lookup(&state.version, key, sequence, fill_cache).map(Found::in_tables),
         }
-        let Some(entry) = self.index.lookup(&state.version, key, sequence, fill_cache)? else {
-            return Ok(Found::Absent);
-        };
-        Ok(match entry.payload {
-            TablePayload::Delete => Found::Absent,
-            TablePayload::Inline(value) => Found::Inline(InlineValue::Block(value)),
-            TablePayload::Pointer(pointer) => Found::Pointer(pointer),
+    }
+}
+
+impl<'a> Found<'a> {
+    /// What the memtables of `state` say of `key`, if anything.
+    pub(super) fn in_memtables(state: &'a ReadState, key: &[u8], sequence: Sequence) -> Option<Self> {
+        let frozen = state.frozen.iter().map(|frozen| &frozen.memtable);
+        let mut memtables = std::iter::once(&state.active).chain(frozen);
+        let entry = memtables.find_map(|memtable| memtable.get(key, sequence))?;
+        Some(match entry.kind {
+            EntryKind::Delete => Self::Absent,
+            EntryKind::Inline => Self::Inline(InlineValue::Memtable(entry.payload)),
+            EntryKind::Pointer => Self::Pointer(
+                ValuePointer::from_bytes(entry.payload).expect("memtables hold what commits put there"),
+            ),
         })
+    }
+
+    /// What a lookup in the tables says, which found `entry`.
+    pub(super) fn in_tables(entry: Option<TableEntry>) -> Self {
+        match entry.map(|entry| entry.payload) {
+            None | Some(TablePayload::Delete) => Self::Absent,
+            Some(TablePayload::Inline(value)) => Self::Inline(InlineValue::Block(value)),
+            Some(TablePayload::Pointer(pointer)) => Self::Pointer(pointer),
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::base::ids::Sequence;
 use crate::base::pointer::ValuePointer;
 use crate::base::swap::Guard;
 use crate::base::sync::Arc;
+use crate::index::lookup::Lookup;
 use crate::vlog::fetch::{Fetched, FetchedValue, How};
 use crate::vlog::plan::{Wanted, lie_apart};
 
@@ -21,6 +22,8 @@ use crate::vlog::plan::{Wanted, lie_apart};
 const KEYS_APART_MIN: usize = 32;
 /// ... this part comes first: its reads take the device about as long as looking up the others.
 const KEYS_FIRST_PART: usize = 4;
+/// So many keys are looked up at the same time: enough to keep a processor from waiting for memory. Each holds a table and a block.
+const LOOKUPS_TOGETHER: usize = 32;
 
 /// What is asked for, and at which moment.
 struct Question<'a> {
@@ -65,22 +68,22 @@ impl Cube {
         let question = Question { cube: self, state: &state, sequence, settings, keys };
         let mut answers = Vec::with_capacity(keys.len());
         let first = if keys.len() < KEYS_APART_MIN { 0 } else { keys.len() / KEYS_FIRST_PART };
-        let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::Here);
-        keys[..first].iter().for_each(|key| question.begin(key, &mut answers, &mut wanted));
+        let (mut wanted, mut readings, mut look) = (WantedValues::default(), Vec::new(), Look::HereIfAny);
+        question.begin(first, &mut answers, &mut wanted);
         // Those that lie together may do so with others.
         if lie_apart(&wanted.values) {
             let reading = question.read(std::mem::take(&mut wanted), look);
-            look = if reading.was_here() { Look::Here } else { Look::There };
+            look = if reading.was_here() { Look::HereIfAny } else { Look::There };
             readings.push(reading);
         }
-        keys[first..].iter().for_each(|key| question.begin(key, &mut answers, &mut wanted));
+        question.begin(keys.len(), &mut answers, &mut wanted);
         if !wanted.values.is_empty() {
             readings.push(question.read(wanted, look));
         }
         let mut lost = WantedValues::default();
         readings.into_iter().for_each(|reading| question.take(reading, &mut answers, &mut lost));
         if !lost.values.is_empty() {
-            let reading = question.read(lost, Look::Here);
+            let reading = question.read(lost, Look::HereIfAny);
             question.take(reading, &mut answers, &mut WantedValues::default());
         }
         if settings.keeps_rows() {
@@ -95,21 +98,42 @@ impl Cube {
 }
 
 impl Question<'_> {
-    /// Adds the answer for the next key. A value in the log is left to be read: it is added to `wanted`.
-    fn begin(&self, key: &[u8], answers: &mut Vec<Answer>, wanted: &mut WantedValues) {
+    /// Adds the answers for the keys before `end` that have none yet. Values in the log are left to be read: they are added to `wanted`.
+    fn begin(&self, end: usize, answers: &mut Vec<Answer>, wanted: &mut WantedValues) {
+        let mut lookups = Vec::new();
+        for keys in self.keys[answers.len()..end].chunks(LOOKUPS_TOGETHER) {
+            keys.iter().for_each(|key| self.cube.rows.prefetch(key));
+            keys.iter().for_each(|key| self.begin_one(key, answers, wanted, &mut lookups));
+            self.cube.index.look_up_all(&mut lookups, |place, entry| {
+                let value = entry.and_then(|entry| self.taken(place, Found::in_tables(entry), wanted));
+                answers[place].value = value;
+            });
+        }
+    }
+
+    /// Adds the answer for the next key. If that needs a look into tables, it is added to `lookups`.
+    fn begin_one<'a>(
+        &'a self,
+        key: &'a [u8],
+        answers: &mut Vec<Answer>,
+        wanted: &mut WantedValues,
+        lookups: &mut Vec<(usize, Lookup<'a>)>,
+    ) {
+        let Self { cube, state, sequence, settings, .. } = *self;
         let place = answers.len();
-        answers.push(match self.cube.rows.get(key, self.sequence) {
+        answers.push(match cube.rows.get(key, sequence) {
             Ok(value) => Answer { value: Ok(Some(value.to_vec())), missing: None, is_followed: false },
             Err(missing) => {
-                let known =
-                    if self.settings.verify { self.cube.known_place(self.state, missing) } else { None };
-                let value = match known {
-                    Some(pointer) => {
-                        wanted.add(place, key, pointer);
-                        Ok(None)
-                    }
-                    None => self.look_up(place, wanted),
-                };
+                let known = if settings.verify { cube.known_place(state, missing) } else { None };
+                let mut value = Ok(None);
+                if let Some(pointer) = known {
+                    wanted.add(place, key, pointer);
+                } else if let Some(found) = Found::in_memtables(state, key, sequence) {
+                    value = self.taken(place, found, wanted);
+                } else {
+                    let lookup = Lookup::new(&state.version, key, sequence, settings.fill_cache);
+                    lookups.push((place, lookup));
+                }
                 Answer { value, missing: Some(missing), is_followed: known.is_some() }
             }
         });
@@ -118,12 +142,17 @@ impl Question<'_> {
     /// What the index says of the key in `place`.
     fn look_up(&self, place: usize, wanted: &mut WantedValues) -> Result<Option<Vec<u8>>> {
         let Self { cube, state, sequence, settings, keys } = *self;
-        Ok(match cube.find(state, keys[place], sequence, settings.fill_cache)? {
+        self.taken(place, cube.find(state, keys[place], sequence, settings.fill_cache)?, wanted)
+    }
+
+    /// The value of the key in `place`, of which the index says what was `found`, if that is not to be read first.
+    fn taken(&self, place: usize, found: Found<'_>, wanted: &mut WantedValues) -> Result<Option<Vec<u8>>> {
+        Ok(match found {
             Found::Absent => None,
             Found::Inline(value) => Some(value.as_ref().to_vec()),
             Found::Pointer(pointer) => {
-                let pointer = cube.present_place(&state.version, pointer)?;
-                wanted.add(place, keys[place], pointer);
+                let pointer = self.cube.present_place(&self.state.version, pointer)?;
+                wanted.add(place, self.keys[place], pointer);
                 None
             }
         })
@@ -257,6 +286,10 @@ mod tests {
                 let place = missing(&cube, number).place().expect("the look told");
                 assert!(place.segment == of_other.segment && place.offset < of_other.offset, "{number}");
             }
+            assert_all_are_found(&cube, bytes, verify);
+            cube.reader.scarcity().note(true);
+            (0..1000).for_each(|_| cube.reader.scarcity().note(false));
+            assert!(cube.reader.scarcity().is_high());
             assert_all_are_found(&cube, bytes, verify);
         }
     }

@@ -13,7 +13,9 @@ use crate::vlog::plan::{WALK_BYTES_MIN, Wanted};
 pub enum Look<'a> {
     /// In memory first, by the caller, who will wait for the rest.
     Here,
-    /// On the device: as much has been looked for in memory in vain.
+    /// The same, but where memory is scarce only those are looked for there that tell whether it is so still: one of 64.
+    HereIfAny,
+    /// On the device: memory is scarce, or as much has been looked for there in vain.
     There,
     /// Anywhere, by threads of the pool: the caller is on this walk, and will not wait at once.
     Meanwhile(&'a mut Sweep),
@@ -56,9 +58,10 @@ impl Cube {
         let mut fetch = Fetch::new(&self.reader, keys, wanted, how, READ_WAYS);
         let (mut least, mut was_here) = (2, false);
         match look {
-            Look::Here => {
+            Look::Here | Look::HereIfAny => {
                 fetch.borrow(buffers);
-                was_here = fetch.read_cached();
+                let is_in_vain = matches!(look, Look::HereIfAny) && self.reader.scarcity().is_high();
+                was_here = fetch.read_cached(is_in_vain);
             }
             Look::There => {}
             Look::Meanwhile(sweep) => {

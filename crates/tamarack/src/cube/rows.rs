@@ -47,6 +47,7 @@ use super::stats::CacheStats;
 use crate::base::ids::Sequence;
 use crate::base::keys::{KeyOrder, hash_user_key};
 use crate::base::pointer::ValuePointer;
+use crate::base::prefetch::prefetch;
 use crate::base::scarcity::Scarcity;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue};
 use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
@@ -142,6 +143,16 @@ impl Rows {
         }
     }
 
+    /// Has the processor fetch what [`get`](Self::get) looks at first.
+    #[inline]
+    pub fn prefetch(&self, key: &[u8]) {
+        if !self.are_off() {
+            let hash = hash_user_key(key);
+            self.buckets.prefetch(hash);
+            self.rows.prefetch(hash);
+        }
+    }
+
     /// The value of `key` at `moment`, if there is a row that says so. `moment` was taken before.
     pub fn get(&self, key: &[u8], moment: Sequence) -> Result<SharedValue, Missing> {
         if self.are_off() {
@@ -160,6 +171,8 @@ impl Rows {
             }
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
+        // Whoever keeps what is read then will ask.
+        prefetch(self.asked_last(hash));
         Err(Missing { hash, has_row, place: self.buckets.place(hash, moment) })
     }
 
@@ -229,9 +242,14 @@ impl Rows {
         self.buckets.are_none()
     }
 
+    /// Where it is noted which key was asked for last, of those that this hash may stand for.
+    fn asked_last(&self, hash: u64) -> &AtomicU32 {
+        &self.asked[hash as usize & (self.asked.len() - 1)]
+    }
+
     /// Whether a key of this hash was asked for a while ago; it was now.
     fn was_asked_for(&self, hash: u64) -> bool {
-        let (last, this) = (&self.asked[hash as usize & (self.asked.len() - 1)], (hash >> 32) as u32 | 1);
+        let (last, this) = (self.asked_last(hash), (hash >> 32) as u32 | 1);
         let was_it = last.load(Ordering::Relaxed) == this;
         if !was_it {
             last.store(this, Ordering::Relaxed);

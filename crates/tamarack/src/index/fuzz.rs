@@ -13,6 +13,7 @@ use super::table::format::{
     BLOCK_TRAILER_BYTES, BlockHandle, FOOTER_BYTES, Footer, IndexEntry, MAGIC, Properties,
     ReferenceDirectory, decode_pointer, peek_reference_run, take_reference_run,
 };
+use super::table::lookups::Lookups;
 use super::table::reader::TableReader;
 use super::version::{FileObserver, Files};
 use crate::base::checksum::{Checksum, FileKind, Seed};
@@ -224,6 +225,13 @@ pub fn table(env: &Env, data: &[u8]) -> Result<()> {
     let table = Arc::new(TableReader::open(file, path.clone(), TABLE, &options, cache, &filters)?);
     for key in [&b""[..], b"key0009", b"key0064", b"\xff"] {
         let _found = table.get(key, Sequence::MAX, true);
+        let hash = table.hash(key);
+        table.prefetch_filter(hash);
+        if let Ok(Some(block)) = Lookups::new(&table, true).into_block(key, Sequence::MAX) {
+            block.prefetch_bucket(hash);
+            block.prefetch_entry(hash);
+            let _found = block.find(&table, key, hash, Sequence::MAX);
+        }
         let _size = table.approximate_offset(&keys::seek_key(key, Sequence::MAX));
     }
     let _verified = table.verify();

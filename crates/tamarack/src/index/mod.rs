@@ -20,6 +20,7 @@ mod hidden_among;
 mod install;
 pub mod key_shape;
 mod level_cursor;
+pub mod lookup;
 mod maintain;
 pub mod manifest;
 pub mod memtable;

@@ -8,6 +8,7 @@ use crate::base::sync::Arc;
 
 use super::cursor::Cursor;
 use super::level_cursor::LevelCursor;
+use super::lookup::Lookup;
 use super::open::Index;
 use super::table::reader::TableEntry;
 use super::version::{TableMeta, Version, overlapping};
@@ -22,8 +23,7 @@ pub struct RangeSize {
 }
 
 impl Index {
-    /// The newest entry of `user_key` at or before `sequence` in the tables of `version`. Touches at most one
-    /// table a level and those of L0 that may hold a newer entry than one already found.
+    /// The newest entry of `user_key` at or before `sequence` in the tables of `version`.
     ///
     /// Take the version first and the sequence number, unless it is a registered snapshot's, after it: compactions
     /// drop what only older readers could see.
@@ -34,34 +34,26 @@ impl Index {
         sequence: Sequence,
         fill_cache: bool,
     ) -> Result<Option<TableEntry>> {
-        let order = version.order();
-        let mut newest: Option<TableEntry> = None;
-        for table in version.level(0).iter() {
-            let older = newest.as_ref().is_some_and(|entry| entry.sequence >= table.sequences.1);
-            if older || table.sequences.0 > sequence || table.locate(order, user_key).is_ne() {
-                continue;
-            }
-            if let Some(entry) = self.tables.get(table.id)?.get(user_key, sequence, fill_cache)?
-                && newest.as_ref().is_none_or(|other| other.sequence < entry.sequence)
-            {
-                newest = Some(entry);
-            }
+        Lookup::new(version, user_key, sequence, fill_cache).finish(&self.tables)
+    }
+
+    /// Takes all `lookups`, each known by what stands beside it, to their ends at the same time, and tells what each has found.
+    pub fn look_up_all<T: Copy>(
+        &self,
+        lookups: &mut Vec<(T, Lookup<'_>)>,
+        mut found: impl FnMut(T, Result<Option<TableEntry>>),
+    ) {
+        while !lookups.is_empty() {
+            lookups.retain_mut(|(name, lookup)| {
+                let outcome = match lookup.step(&self.tables) {
+                    Ok(false) => return true,
+                    Ok(true) => Ok(lookup.found()),
+                    Err(error) => Err(error),
+                };
+                found(*name, outcome);
+                false
+            });
         }
-        if newest.is_some() {
-            return Ok(newest);
-        }
-        for level in 1..LEVELS {
-            let tables = version.level(level);
-            let at = tables
-                .partition_point(|table| order.compare_user(table.largest_user_key(), user_key).is_lt());
-            let Some(table) = tables.get(at).filter(|table| table.locate(order, user_key).is_eq()) else {
-                continue;
-            };
-            if let Some(entry) = self.tables.get(table.id)?.get(user_key, sequence, fill_cache)? {
-                return Ok(Some(entry));
-            }
-        }
-        Ok(None)
     }
 
     /// Cursors over all entries of `version`: one for each table of L0 and one for each deeper level that has

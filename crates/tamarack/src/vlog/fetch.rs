@@ -18,7 +18,7 @@ use super::plan::{
     RUN_BYTES_MAX, RUN_BYTES_MAX_PAST_CACHE, Run, WALK_BYTES_MIN, Wanted, plan, stretch_at, stretches, walk,
 };
 use super::queues;
-use super::reader::{SegmentReader, StoredValue};
+use super::reader::{SegmentReader, StoredValue, tells};
 use super::walk_pages::{Lent, WalkPages};
 use crate::base::error::Error;
 use crate::base::ids::SegmentId;
@@ -31,8 +31,11 @@ use crate::env::pool::Job;
 const WALK_SHARE_BYTES: u64 = 4 * 1024 * 1024;
 /// A walk that goes over so many bytes at a time has come a long way: what else is in the large pages that it reads will be wanted, too.
 const LONG_WALK_BYTES_MIN: u64 = LARGE_PAGE_BYTES / 2;
-/// So many reads that find nothing in memory, beyond those that do, show that not much is there.
+/// So many reads that find nothing in memory, beyond those that do, show that not much is there. Each has the device begin with it alone, and
+/// telling the device costs a virtual machine more than copying.
 const MISSES_MAX: usize = 8;
+/// Of those that tell whether memory is scarce, one of 64, so many are looked for at most.
+const TELLING_MAX: usize = 8;
 
 /// Reads through the cache of so many bytes, on average, are left to threads: what comes out of a queue is copied once more.
 const QUEUED_RUN_BYTES_MAX: u64 = 32 * 1024;
@@ -157,15 +160,21 @@ impl Fetch {
     }
 
     /// Reads what is in memory, here and now: handing that to other threads would take longer. What waits for the device is left,
-    /// as is what is long, and all that follows once little was found. Returns whether
-    /// more was found than not.
-    pub fn read_cached(&mut self) -> bool {
+    /// as are what is long and all that follows once little was found; or all but a few that tell whether memory is scarce. Returns whether
+    /// more was found than not; what was not looked for was not found.
+    pub fn read_cached(&mut self, those_that_tell: bool) -> bool {
         let mut left = std::mem::take(&mut self.runs);
         let buffer = self.progress.lock().buffers.pop();
         let mut share = Share::new(buffer.unwrap_or_default());
         let (is_direct, mut hits, mut misses) = (self.reader.segments().are_direct(), 0, 0);
+        let mut telling = 0..TELLING_MAX;
         left.retain(|run| {
-            let tried = misses <= hits + MISSES_MAX && run.len() <= RUN_BYTES_MAX;
+            let is_worth_it = if those_that_tell {
+                tells(run.start) && telling.next().is_some()
+            } else {
+                misses <= hits + MISSES_MAX
+            };
+            let tried = is_worth_it && run.len() <= RUN_BYTES_MAX;
             let found = tried && share.read_run(self, run, is_direct, Wait::No);
             *(if found { &mut hits } else { &mut misses }) += 1;
             !found

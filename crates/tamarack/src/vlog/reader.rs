@@ -372,7 +372,7 @@ impl Relocate for SegmentReader {
 }
 
 /// Whether what is at `offset` tells, whoever reads it.
-fn tells(offset: u64) -> bool {
+pub(super) fn tells(offset: u64) -> bool {
     // The upper bits of this product are evenly spread (Knuth, volume 3, section 6.4).
     (offset as u32).wrapping_mul(2_654_435_769) < u32::MAX / PLACES_PER_TELLING
 }

@@ -152,7 +152,7 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
         }
         read.len()
     };
-    fetch.read_cached();
+    fetch.read_cached(false);
     let found = collect(&fetch);
     assert!((4..keys.len() - 4).contains(&found), "{found} of {} were in memory", keys.len());
     assert_eq!(fetch.shares(), keys.len() - found);
@@ -160,6 +160,31 @@ fn what_is_in_memory_is_read_first_and_the_rest_by_whoever_waits() {
     assert_eq!(collect(&fetch), keys.len());
     read.sort_unstable();
     assert_eq!(read, Vec::from_iter(0..keys.len()));
+}
+
+#[test]
+fn those_that_tell_whether_memory_is_scarce_are_few() {
+    let keys: Vec<_> = (1000..3000).map(|number| number.to_string()).collect();
+    let records = apart(&keys);
+    let (reader, pointers) = written(&records);
+    let reader = Arc::new(reader);
+    let wanted = |(place, &pointer)| Wanted { place, pointer, key: 4 * place..4 * place + 4 };
+    let wanted: Vec<Wanted> = pointers.iter().step_by(2).enumerate().map(wanted).collect();
+    let keys_together = Arc::new(keys.concat().into_bytes());
+    let found_at_once = |those_that_tell| {
+        let mut fetch = Fetch::new(&reader, Arc::clone(&keys_together), wanted.clone(), HOW, 100);
+        let were_here = fetch.read_cached(those_that_tell);
+        let count = |fetch: &Fetch| fetch.take().0.iter().map(|share| share.found.len()).sum::<usize>();
+        let found = count(&fetch);
+        fetch.work();
+        assert_eq!(found + count(&fetch), keys.len());
+        (found, were_here)
+    };
+    // Every other page of the simulated disk is in memory, and each has many of the values.
+    let (found, _) = found_at_once(false);
+    assert!(found > 8, "{found}");
+    let (found, were_here) = found_at_once(true);
+    assert!((1..8).contains(&found) && !were_here, "{found} of the eight that tell");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::common::place::Place;
 use crate::common::time::unwatched_env;
 use crate::common::{PATIENCE_SECONDS, Random, Watchdog, fast_directory, file_names, tiny};
 use tamarack::testing::{Call, Clock, EIO, Env, Fault};
-use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, Options};
+use tamarack::{CheckLevel, Db, Error, ErrorKind, GcGoal, Options, WriteBatch, WriteOptions};
 
 /// How often the engine looks.
 const TICK: Duration = Duration::from_millis(100);
@@ -91,6 +91,22 @@ fn rest(place: &Place, db: &Db) {
     }
 }
 
+/// What is not refused is slowed down, and for want of space alone: no memtable and no table waits for anything.
+fn assert_deletions_are_slowed_down(place: &Place, db: &Db) {
+    db.flush().unwrap();
+    while db.stats().running_jobs > 0 {
+        std::thread::yield_now();
+    }
+    let stats = db.stats();
+    assert!(stats.immutable_memtables == 0 && stats.levels[0].tables < 10, "{stats:?}");
+    // At the slowest pace these take a hundredth of a second, and more.
+    let mut batch = WriteBatch::new();
+    (0..5000).for_each(|_| batch.delete(b"no key").unwrap());
+    let before = place.time.slept();
+    db.write(&batch, &WriteOptions::default()).unwrap();
+    assert!(place.time.slept() > before, "{stats:?}");
+}
+
 fn assert_accepts(place: &Place, db: &Db, model: &mut Content) {
     rest(place, db);
     let stats = db.stats();
@@ -153,6 +169,7 @@ fn writers_are_refused_while_collections_fail_and_then_accepted_again() {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     delete(&db, &mut model, 0..10);
+    assert_deletions_are_slowed_down(&place, &db);
     assert_holds(&db, &model, "refused");
     place.faults.heal();
     assert_accepts(&place, &db, &mut model);

@@ -240,7 +240,7 @@ pub const BUGS: &[Bug] = &[
             find: "let garbage = if bounded {",
             put: "let garbage = if bounded && !BUG {",
         }],
-        caught_by: ("engine", "overwrites_settle_below_the_bound"),
+        caught_by: ("engine", "writers_are_refused_while_collections_fail_and_then_accepted_again"),
     },
     Bug {
         name: "writers-stop-for-what-has-not-begun",

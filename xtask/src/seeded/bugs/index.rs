@@ -168,8 +168,8 @@ pub const BUGS: &[Bug] = &[
         what: "A block's hash index is used although keys that are equal may differ.",
         edits: &[Edit {
             file: "index/table/lookups.rs",
-            find: "self.table.hashes_keys().then_some(hash)",
-            put: "(BUG || self.table.hashes_keys()).then_some(hash)",
+            find: "table.hashes_keys().then_some(hash)",
+            put: "(BUG || table.hashes_keys()).then_some(hash)",
         }],
         caught_by: (
             "lib",
@@ -191,14 +191,14 @@ pub const BUGS: &[Bug] = &[
         what: "A lookup takes the last version of a key that it meets in L0.",
         edits: &[
             Edit {
-                file: "index/read.rs",
-                find: "let older = newest.as_ref()",
-                put: "let older = !BUG && newest.as_ref()",
+                file: "index/lookup.rs",
+                find: "let is_older = self.newest.as_ref()",
+                put: "let is_older = !BUG && self.newest.as_ref()",
             },
             Edit {
-                file: "index/read.rs",
-                find: "newest.as_ref().is_none_or(|other| other.sequence < entry.sequence)",
-                put: "(BUG || newest.as_ref().is_none_or(|other| other.sequence < entry.sequence))",
+                file: "index/lookup.rs",
+                find: "self.newest.as_ref().is_none_or(|other| other.sequence < entry.sequence)",
+                put: "(BUG || self.newest.as_ref().is_none_or(|other| other.sequence < entry.sequence))",
             },
         ],
         caught_by: ("lib", "index::tests::compactions::the_newest_entry_wins_whichever_table_of_l0_it_is_in"),

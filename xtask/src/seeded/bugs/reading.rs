@@ -103,11 +103,18 @@ pub const BUGS: &[Bug] = &[
     Bug {
         name: "failed-reads-taken-for-absence",
         what: "A table that cannot be read counts as one without the key.",
-        edits: &[Edit {
-            file: "index/read.rs",
-            find: "            if let Some(entry) = self.tables.get(table.id)?.get(user_key, sequence, fill_cache)? {\n                return",
-            put: "            let found = self.tables.get(table.id).and_then(|table| table.get(user_key, sequence, fill_cache));\n            if BUG && found.is_err() {\n                continue;\n            }\n            if let Some(entry) = found? {\n                return",
-        }],
+        edits: &[
+            Edit {
+                file: "index/lookup.rs",
+                find: "let table = tables.get(table.id)?;",
+                put: "let table = match tables.get(table.id) {\n                    Err(_) if BUG => return Ok(false),\n                    table => table?,\n                };",
+            },
+            Edit {
+                file: "index/lookup.rs",
+                find: ".into_block(self.user_key, self.sequence)?;",
+                put: ".into_block(self.user_key, self.sequence).or_else(|error| if BUG { Ok(None) } else { Err(error) })?;",
+            },
+        ],
         caught_by: ("engine", "a_failed_read_is_an_error_and_not_an_absent_key"),
     },
     Bug {

@@ -31,6 +31,7 @@ use std::mem;
 use super::row::Row;
 use crate::base::ids::Sequence;
 use crate::base::large_pages::prefer_large_pages;
+use crate::base::prefetch::prefetch;
 use crate::base::sync::{AtomicBool, Ordering, PlainAtomicU8, RwLock};
 
 /// Rows in a set.
@@ -43,7 +44,7 @@ const USES_OF_NEW: u8 = 1;
 const SETS_MIN: usize = 4;
 /// There are more sets once there are more rows than this for each ...
 const ROWS_PER_SET: usize = 2;
-/// ... unless there is no memory for more: with so many rows for each there is hardly a place left.
+/// ... unless there is no memory for more, or not yet: with so many rows for each there is hardly a place left.
 const ROWS_CROWDED: usize = 4;
 /// There are fewer once there are so many for each row.
 const SETS_PER_ROW: usize = 8;
@@ -83,6 +84,8 @@ struct Shard {
     bytes_max: u64,
     /// The next set that the hand comes to.
     hand: usize,
+    /// A thread makes another number of sets for it.
+    is_changing: bool,
 }
 
 /// Two lines of the processor's cache.
@@ -119,6 +122,15 @@ impl RowTable {
         self.shard(hash).read().get(set_hash(hash), key)
     }
 
+    /// Has the processor fetch the set of keys of this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        let shard = self.shard(hash).read();
+        let set = &shard.sets[shard.set(set_hash(hash))];
+        prefetch(&raw const *set);
+        prefetch((&raw const *set).cast::<u8>().wrapping_add(size_of::<Set>() / 2));
+    }
+
     /// Puts a row of `key` there, instead of the one that is there.
     pub fn insert(&self, hash: u64, row: Row) {
         self.change(hash, |shard, gone| shard.insert(set_hash(hash), row, gone));
@@ -138,13 +150,12 @@ impl RowTable {
         let (shard, mut gone) = (self.shard(hash), Vec::new());
         let mut locked = shard.write();
         let has_room = change(&mut locked, &mut gone);
-        let wanted = locked.sets_wanted();
-        let present = locked.sets.len();
+        let wanted = locked.begin_to_change();
         drop(locked);
         if !has_room && !self.was_full() {
             self.was_full.store(true, Ordering::Relaxed);
         }
-        if wanted != present {
+        if let Some(wanted) = wanted {
             let mut sets = sets(wanted);
             shard.write().change_sets(&mut sets, &mut gone);
         }
@@ -172,7 +183,7 @@ fn set_hash(hash: u64) -> u32 {
 
 impl Shard {
     fn new(bytes_max: u64) -> Self {
-        Self { sets: sets(SETS_MIN), rows: 0, row_bytes: 0, bytes_max, hand: 0 }
+        Self { sets: sets(SETS_MIN), rows: 0, row_bytes: 0, bytes_max, hand: 0, is_changing: false }
     }
 
     fn set(&self, hash: u32) -> usize {
@@ -222,7 +233,7 @@ impl Shard {
         };
         self.put(at, way, hash, row, uses, gone);
         // With so many, sets are full for want of memory for more.
-        let is_crowded = self.rows > self.sets.len() * ROWS_CROWDED;
+        let is_crowded = self.is_crowded() && !self.may_grow();
         self.make_room(gone) && !is_crowded
     }
 
@@ -271,6 +282,10 @@ impl Shard {
         }
     }
 
+    fn is_crowded(&self) -> bool {
+        self.rows > self.sets.len() * ROWS_CROWDED
+    }
+
     fn may_grow(&self) -> bool {
         2 * size_of_val(&*self.sets) as u64 <= self.bytes_max / PART_OF_SETS
     }
@@ -287,10 +302,22 @@ impl Shard {
         }
     }
 
-    /// Moves what it has to `sets`, if it wants so many, and leaves there those that it had.
+    /// How many sets it should have instead of those that it has, if nobody makes them yet: the caller does, and then [changes](Self::change_sets) it.
+    /// Should whoever makes them take long, and too many rows come meanwhile, others do, too.
+    fn begin_to_change(&mut self) -> Option<usize> {
+        let wanted = self.sets_wanted();
+        if wanted == self.sets.len() || self.is_changing && !self.is_crowded() {
+            return None;
+        }
+        self.is_changing = true;
+        Some(wanted)
+    }
+
+    /// Moves what it has to `sets`, if it still wants so many, and leaves there those that it had.
     fn change_sets(&mut self, sets: &mut Vec<Set>, gone: &mut Vec<Row>) {
+        self.is_changing = false;
         // Another thread may have done so before.
-        if sets.len() != self.sets_wanted() {
+        if sets.len() == self.sets.len() || sets.len() != self.sets_wanted() {
             return;
         }
         mem::swap(&mut self.sets, sets);

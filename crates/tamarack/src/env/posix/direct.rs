@@ -27,16 +27,13 @@ impl DirectFile {
     /// Opens the file at `path`. Fails with [`io::ErrorKind::Unsupported`] where its file system, or the system, has no such reads.
     #[cfg(target_os = "linux")]
     pub fn open(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt;
-
         use rustix::fs::{AtFlags, OFlags, StatxFlags, statx};
         use rustix::io::Errno;
 
         /// Both alignments where the system does not tell them: no device asks for more.
         const USUAL_ALIGNMENT: u32 = 4096;
 
-        let flags = super::fs::open_flags(OFlags::NOFOLLOW | OFlags::DIRECT);
-        let file = File::options().read(true).custom_flags(flags).open(path);
+        let file = super::fs::open_file(path, File::options().read(true), OFlags::DIRECT);
         let file = file.map_err(|error| match error.raw_os_error() {
             Some(errno) if errno == Errno::INVAL.raw_os_error() => io::ErrorKind::Unsupported.into(),
             _ => error,

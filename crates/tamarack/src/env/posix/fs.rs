@@ -30,7 +30,7 @@ impl Fs for PosixFs {
     }
 
     fn open_past_cache(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        let file = open_file(path, OpenOptions::new().read(true))?;
+        let file = open_file(path, OpenOptions::new().read(true), OFlags::empty())?;
         // What is newer there than on the device would have to be written for each read of it.
         if cached_pages(&file, 0, 1).is_none() {
             return Ok(Arc::new(PosixFile::new(file)));
@@ -123,14 +123,27 @@ impl Fs for PosixFs {
     }
 }
 
-/// Opens a file, never through a symbolic link in its place and never to be inherited by a child process (the
+/// Opens a file with `flags`, never through a symbolic link in its place and never to be inherited by a child process (the
 /// standard library always sets `O_CLOEXEC`).
-fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> {
-    options.custom_flags(open_flags(OFlags::NOFOLLOW)).open(path)
+pub fn open_file(path: &Path, options: &mut OpenOptions, flags: OFlags) -> io::Result<fs::File> {
+    let file = options.custom_flags(open_flags(OFlags::NOFOLLOW | flags)).open(path)?;
+    leave_reads_unnoted(&file);
+    Ok(file)
+}
+
+/// When a file was last read is of use to nobody here, and noting it costs each read. Only its owner may leave that out: for others nothing
+/// changes. It is asked for once the file is open, for one that was just created may have another owner than its creator, on file systems that map them.
+fn leave_reads_unnoted(file: &fs::File) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Ok(flags) = rustix::fs::fcntl_getfl(file) {
+        rustix::fs::fcntl_setfl(file, flags | OFlags::NOATIME).ok();
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = file;
 }
 
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Arc<dyn File>> {
-    Ok(Arc::new(PosixFile::new(open_file(path, options)?)))
+    Ok(Arc::new(PosixFile::new(open_file(path, options, OFlags::empty())?)))
 }
 
 /// Flags in the type that the standard library takes them in.

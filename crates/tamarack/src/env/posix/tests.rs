@@ -173,6 +173,27 @@ fn a_file_opened_for_reading_takes_no_writes() -> io::Result<()> {
     Ok(())
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_leaves_no_note_of_its_time() -> io::Result<()> {
+    use std::fs::FileTimes;
+    use std::os::unix::fs::MetadataExt;
+    use std::time::SystemTime;
+    let (dir, env) = world();
+    let path = dir.path().join("file");
+    let file = env.fs.create_new(&path)?;
+    file.write_at(b"read", 0)?;
+    let long_ago = FileTimes::new().set_accessed(SystemTime::UNIX_EPOCH + Duration::from_secs(7));
+    std::fs::File::options().write(true).open(&path)?.set_times(long_ago)?;
+    let read = |file: &dyn File| read_exact_at(file, &mut [0; 4], 0);
+    read(&*file)?;
+    read(&*env.fs.open_read(&path)?)?;
+    read(&*env.fs.open_write(&path)?)?;
+    read(&*env.fs.open_past_cache(&path)?)?;
+    assert_eq!(std::fs::metadata(&path)?.atime(), 7);
+    Ok(())
+}
+
 #[test]
 fn directories_are_made_listed_and_removed() -> io::Result<()> {
     let (dir, env) = world();

@@ -5,6 +5,7 @@
 //! unblocked filter of the same size has.
 
 use super::format::FILTER_LINE_BYTES;
+use crate::base::prefetch::prefetch;
 
 const LINE_BITS: u64 = FILTER_LINE_BYTES as u64 * 8;
 const BITS_PER_PROBE: u32 = LINE_BITS.trailing_zeros();
@@ -73,6 +74,12 @@ impl Filter {
     pub fn may_contain(&self, hash: u64) -> bool {
         let line = &self.lines[line_of(hash, self.lines.len())].0;
         bits_of(hash, self.probes).all(|bit| line[bit / 64] >> (bit % 64) & 1 == 1)
+    }
+
+    /// Has the processor fetch the line of keys of this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&raw const self.lines[line_of(hash, self.lines.len())]);
     }
 
     /// Bytes of memory it takes.

@@ -31,10 +31,51 @@ struct Partition {
     slot: usize,
 }
 
+/// A data block of a table.
 #[derive(Debug)]
-struct DataBlock {
+pub struct DataBlock {
     block: Arc<Block>,
     offset: u64,
+}
+
+fn target(user_key: &[u8], sequence: Sequence) -> Target<'_> {
+    Target { user_key, trailer: keys::trailer(sequence, EntryKind::SEEK) }
+}
+
+impl DataBlock {
+    /// Has the processor fetch what tells where an entry of this hash would be.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: u64) {
+        self.block.prefetch_bucket(hash);
+    }
+
+    /// Has the processor fetch what is there.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: u64) {
+        self.block.prefetch_entry(hash);
+    }
+
+    /// The newest version of `user_key`, whose hash is `hash`, at or before `sequence`, if this block of `table` has it.
+    ///
+    /// # Errors
+    /// `Corruption`.
+    #[inline]
+    pub fn find(
+        &self,
+        table: &TableReader,
+        user_key: &[u8],
+        hash: u64,
+        sequence: Sequence,
+    ) -> Result<Option<TableEntry>> {
+        let hash = table.hashes_keys().then_some(hash);
+        let found = self.block.find(table.order(), target(user_key, sequence), hash);
+        match found.map_err(|damage| table.source().damaged(self.offset, damage))? {
+            Some(Found { trailer, payload }) => {
+                table.entry(self.offset, &self.block, trailer, payload).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
 }
 
 impl<'a> Lookups<'a> {
@@ -49,7 +90,26 @@ impl<'a> Lookups<'a> {
     /// # Errors
     /// `Io`, `Corruption`.
     pub fn get(&mut self, user_key: &[u8], hash: u64, sequence: Sequence) -> Result<Option<TableEntry>> {
-        let target = Target { user_key, trailer: keys::trailer(sequence, EntryKind::SEEK) };
+        let table = self.table;
+        match self.block(target(user_key, sequence))? {
+            Some(block) => block.find(table, user_key, hash, sequence),
+            None => Ok(None),
+        }
+    }
+
+    /// The block in which the newest version of `user_key` at or before `sequence` is, if the table has one: there is none if all of the table
+    /// lies before it.
+    ///
+    /// # Errors
+    /// `Io`, `Corruption`.
+    #[inline]
+    pub fn into_block(mut self, user_key: &[u8], sequence: Sequence) -> Result<Option<DataBlock>> {
+        let is_there = self.block(target(user_key, sequence))?.is_some();
+        Ok(self.data.filter(|_| is_there))
+    }
+
+    /// The data block in which `target` would lie; none if all of the table lies before it.
+    fn block(&mut self, target: Target<'_>) -> Result<Option<&DataBlock>> {
         let Some(entry) = self.data_block(target)? else { return Ok(None) };
         let offset = entry.handle.offset;
         if self.data.as_ref().is_none_or(|data| data.offset != offset) {
@@ -58,15 +118,7 @@ impl<'a> Lookups<'a> {
             let block = self.table.block(entry.handle, BlockUse::Data, self.fill_cache)?;
             self.data = Some(DataBlock { block, offset });
         }
-        let data = self.data.as_ref().expect("it was loaded");
-        let hash = self.table.hashes_keys().then_some(hash);
-        let found = data.block.find(self.table.order(), target, hash);
-        match found.map_err(|damage| self.table.source().damaged(offset, damage))? {
-            Some(Found { trailer, payload }) => {
-                self.table.entry(offset, &data.block, trailer, payload).map(Some)
-            }
-            None => Ok(None),
-        }
+        Ok(self.data.as_ref())
     }
 
     /// The index entry of the data block in which `target` lies, if the table has it.

@@ -191,6 +191,14 @@ impl TableReader {
         self.filter().is_none_or(|filter| filter.may_contain(hash))
     }
 
+    /// Has the processor fetch what [`may_contain`](Self::may_contain) looks at.
+    #[inline]
+    pub fn prefetch_filter(&self, hash: u64) {
+        if let Some(filter) = self.filter() {
+            filter.prefetch(hash);
+        }
+    }
+
     /// Whether it has a filter, so that looking for a key that it does not have costs next to nothing.
     pub fn has_filter(&self) -> bool {
         self.filter().is_some()

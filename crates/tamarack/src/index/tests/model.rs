@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::super::lookup::Lookup;
 use super::super::table::reader::TablePayload;
 use super::*;
 use crate::base::keys::seek_key;
@@ -44,6 +45,16 @@ fn check(harness: &Harness, model: &Model, snapshots: &[Sequence]) {
             let found = found.map(|entry| (entry.sequence.0, entry.kind()));
             assert_eq!(found, model.visible(key, snapshot), "{key:?} at {snapshot}");
         }
+        let lookup = |key| (key, Lookup::new(&version, key, Sequence(snapshot), true));
+        let mut lookups: Vec<_> = model.history.keys().map(Vec::as_slice).map(lookup).collect();
+        let mut told = BTreeMap::new();
+        harness.index.look_up_all(&mut lookups, |key, entry| {
+            let entry = entry.expect("nothing fails").filter(|entry| entry.kind() != EntryKind::Delete);
+            let found = entry.map(|entry| (entry.sequence.0, entry.kind()));
+            assert_eq!(found, model.visible(key, snapshot), "{key:?} at {snapshot}, with others");
+            assert!(told.insert(key, ()).is_none(), "{key:?} is told of once");
+        });
+        assert_eq!(told.len(), model.history.len());
     }
     assert_eq!(harness.table_files(), harness.live_tables(), "exactly the tables of the version are there");
 }

@@ -207,6 +207,77 @@ fn readers_see_rows_while_sets_change() {
 }
 
 #[test]
+fn one_thread_makes_sets_for_all_who_find_too_few() {
+    let mut shard = Shard::new(1 << 30);
+    let mut gone = Vec::new();
+    let mut insert = |shard: &mut Shard, keys: std::ops::Range<u64>| {
+        keys.for_each(|key| {
+            let _has_room = shard.insert(set_hash(hash(key)), row(key, b""), &mut gone);
+        });
+    };
+    insert(&mut shard, 0..9);
+    let wanted = shard.begin_to_change();
+    assert_eq!((wanted, shard.begin_to_change()), (Some(2 * SETS_MIN), None), "the first makes them");
+    let mut larger = sets(2 * SETS_MIN);
+    shard.change_sets(&mut larger, &mut Vec::new());
+    assert_eq!((shard.sets.len(), larger.len(), shard.begin_to_change()), (2 * SETS_MIN, SETS_MIN, None));
+    // Whoever made them while rows went has made them in vain.
+    insert(&mut shard, 9..17);
+    assert_eq!(shard.begin_to_change(), Some(4 * SETS_MIN));
+    let there = shard.rows;
+    let rows = shard.sets.iter_mut().flat_map(|set| &mut set.rows).filter(|row| row.is_some());
+    let taken: Vec<_> = rows.take(5).filter_map(Option::take).collect();
+    shard.rows -= taken.len();
+    shard.change_sets(&mut sets(4 * SETS_MIN), &mut Vec::new());
+    assert_eq!((shard.sets.len(), shard.rows), (2 * SETS_MIN, there - 5));
+    insert(&mut shard, 17..25);
+    assert_eq!(shard.begin_to_change(), Some(4 * SETS_MIN), "the next who finds too few makes them");
+}
+
+#[test]
+fn rows_that_come_before_their_sets_are_no_want_of_memory() {
+    let mut shard = Shard::new(1 << 30);
+    let insert = |shard: &mut Shard, keys: std::ops::Range<u64>| {
+        let insert = |key| shard.insert(set_hash(hash(key)), row(key, b""), &mut Vec::new());
+        keys.map(insert).collect::<Vec<_>>()
+    };
+    insert(&mut shard, 0..9);
+    assert_eq!(shard.begin_to_change(), Some(2 * SETS_MIN));
+    assert!(insert(&mut shard, 9..40).iter().all(|&has_room| has_room));
+    // Nobody waits for a thread that takes so long.
+    assert_eq!(shard.begin_to_change(), Some(2 * SETS_MIN));
+    let rows = shard.rows;
+    for made_in_vain in [false, true] {
+        let mut made = sets(2 * SETS_MIN);
+        shard.change_sets(&mut made, &mut Vec::new());
+        assert_eq!(made.len() == 2 * SETS_MIN, made_in_vain);
+    }
+    assert_eq!((shard.sets.len(), shard.rows), (2 * SETS_MIN, rows));
+}
+
+#[test]
+fn what_threads_insert_side_by_side_is_counted_right() {
+    let table = RowTable::new(1 << 30, 1 << 10, 1);
+    let many = 20_000;
+    std::thread::scope(|scope| {
+        for first in 0..3 {
+            let table = &table;
+            scope.spawn(move || {
+                (first..many).step_by(3).for_each(|key| table.insert(hash(key), row(key, b"value")));
+            });
+        }
+    });
+    for shard in &table.shards {
+        let mut shard = shard.0.write();
+        while let Some(wanted) = shard.begin_to_change() {
+            shard.change_sets(&mut sets(wanted), &mut Vec::new());
+        }
+    }
+    check(&table);
+    assert!(!table.was_full());
+}
+
+#[test]
 fn a_table_of_tiny_rows_is_full_when_it_has_as_many_sets_as_it_may() {
     let table = RowTable::new(1 << 20, 1 << 10, 1);
     assert!((0..100_000).any(|key| {
