@@ -88,7 +88,7 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "cold-gets",
-        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,lmdb,bare,records,device",
+        "tamarack,rocksdb,blobdb,leveldb,fjall-blobs,lmdb,badger-vlog,bare,records,device",
         "fillrandom readrandom --num 1000000 --ops 600000 --value-size 1024 --memory-max 256 --cold --threads 8",
     ),
     (
@@ -113,7 +113,7 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "cold-gets-1-thread",
-        "tamarack,rocksdb,blobdb,lmdb,bare,records,device",
+        "tamarack,rocksdb,blobdb,lmdb,badger-vlog,bare,records,device",
         "fillrandom readrandom --num 1000000 --ops 400000 --value-size 1024 --memory-max 256 --cold",
     ),
     (
@@ -148,17 +148,17 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "sync-8-threads",
-        "tamarack,rocksdb,leveldb,fjall,lmdb,bare",
+        "tamarack,rocksdb,leveldb,fjall,lmdb,badger-vlog,bare",
         "fillsync --num 20000000 --value-size 1024 --threads 8",
     ),
     (
         "sync-1-thread",
-        "tamarack,rocksdb,leveldb,fjall,lmdb,bare",
+        "tamarack,rocksdb,leveldb,fjall,lmdb,badger-vlog,bare",
         "fillsync --num 20000000 --value-size 1024",
     ),
     (
         "values-of-1-kib",
-        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,badger,bare",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,badger,badger-vlog,bare",
         "fillrandom --num 2000000 --value-size 1024",
     ),
     (
@@ -168,17 +168,17 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "values-of-4-kib",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,badger-vlog,bare",
         "fillrandom --num 400000 --value-size 4096",
     ),
     (
         "values-of-16-kib",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,badger-vlog,bare",
         "fillrandom --num 100000 --value-size 16384",
     ),
     (
         "values-of-64-kib",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall-blobs,badger-vlog,bare",
         "fillrandom --num 25000 --value-size 65536",
     ),
     (
