@@ -28,3 +28,4 @@ pub mod segment;
 pub mod shared_value;
 pub mod swap;
 pub mod sync;
+pub mod zeros;

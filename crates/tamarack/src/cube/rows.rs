@@ -50,7 +50,7 @@ use crate::base::pointer::ValuePointer;
 use crate::base::prefetch::prefetch;
 use crate::base::scarcity::Scarcity;
 use crate::base::shared_value::{HEAD_BYTES, SharedValue};
-use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, zeros};
+use crate::base::sync::{Arc, AtomicU32, AtomicU64, Ordering, Zeros, zeros};
 
 /// Bytes of a typical row, from which the cache guesses how many it will hold.
 const TYPICAL_ROW_BYTES: u64 = 1 << 10;
@@ -73,7 +73,7 @@ pub struct Rows {
     /// Writes, and where values lie.
     buckets: Buckets,
     /// For each of some buckets a part of the hash of the last key that was asked for, and not there.
-    asked: Box<[AtomicU32]>,
+    asked: Zeros<AtomicU32>,
     row_bytes_max: usize,
     scarcity: Arc<Scarcity>,
     hits: AtomicU64,

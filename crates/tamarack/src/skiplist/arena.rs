@@ -6,12 +6,12 @@
 
 #![expect(unsafe_code, reason = "the arena owns raw memory")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::shadow::Shadow;
 use crate::base::large_pages::{LARGE_PAGE_BYTES, prefer_large_pages};
 use crate::base::sync::{AtomicU64, Ordering};
+use crate::base::zeros::Zeros;
 
 /// Bytes in a word: the unit of places and the alignment of nodes.
 pub(super) const WORD_BYTES: usize = 8;
@@ -27,8 +27,8 @@ const LARGE_ARENA_BYTES_MIN: usize = 4 * PAGE;
 /// Memory of a fixed capacity, handed out front to back. Any thread may allocate; no locks.
 #[derive(Debug)]
 pub(super) struct Arena {
-    /// What was allocated; the words begin somewhere inside.
-    memory: NonNull<u8>,
+    /// What `base` points into; nobody else looks at it.
+    _memory: Zeros<u64>,
     base: NonNull<u8>,
     words: usize,
     allocated: AtomicU64,
@@ -46,17 +46,16 @@ impl Arena {
     /// An arena of `words` zeroed words.
     pub(super) fn new(words: usize) -> Self {
         assert!((1..=WORDS_MAX).contains(&words), "an arena has 1 to {WORDS_MAX} words, not {words}");
-        let layout = Self::layout(words);
-        // SAFETY: the layout has a size above zero, for there is at least one word.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
-        let mut base = memory;
-        if layout.size() > words * WORD_BYTES {
+        // With room to begin at a large page, for a large arena.
+        let is_large = words * WORD_BYTES >= LARGE_ARENA_BYTES_MIN;
+        let memory = Zeros::<u64>::new(words + if is_large { PAGE / WORD_BYTES } else { 0 });
+        let mut base = memory.start().cast::<u8>();
+        if is_large {
             // SAFETY: the offset is less than a large page, and the allocation is that much larger than the words.
-            base = unsafe { memory.add(memory.align_offset(PAGE)) };
+            base = unsafe { base.add(base.align_offset(PAGE)) };
             prefer_large_pages(base.as_ptr(), words * WORD_BYTES);
         }
-        Self { memory, base, words, allocated: AtomicU64::new(0), shadow: Shadow::new(words) }
+        Self { _memory: memory, base, words, allocated: AtomicU64::new(0), shadow: Shadow::new(words) }
     }
 
     /// Takes `words` words that nobody else has and returns the first one's place.
@@ -89,20 +88,5 @@ impl Arena {
     #[inline(always)]
     pub(super) fn shadow(&self) -> &Shadow {
         &self.shadow
-    }
-
-    /// With room to begin at a large page, for a large arena. Asking the allocator for that alignment would make it
-    /// write zeros over all of the memory, and so touch it.
-    fn layout(words: usize) -> Layout {
-        let bytes = words * WORD_BYTES;
-        let room = if bytes < LARGE_ARENA_BYTES_MIN { 0 } else { PAGE };
-        Layout::from_size_align(bytes + room, WORD_BYTES).expect("32 GiB is below the largest layout")
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: `new` allocated `memory` with this very layout, and nothing else frees it.
-        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.words)) };
     }
 }

@@ -17,7 +17,7 @@
 
 use super::node::{Edge, Nodes, Slot};
 use crate::base::prefetch::prefetch;
-use crate::base::sync::{AtomicU64, Ordering, zeros};
+use crate::base::sync::{AtomicU64, Ordering, Zeros, zeros};
 
 /// So many of the lower levels have a tier.
 const TIERS: usize = 6;
@@ -45,9 +45,9 @@ pub(super) struct Fingers {
 struct Tier {
     level: usize,
     /// For each bucket its node, as an edge of the level: such words are in the order of codes. 0 while there is none.
-    buckets: Box<[AtomicU64]>,
+    buckets: Zeros<AtomicU64>,
     /// Which buckets have a node, or were given up.
-    occupied: Box<[AtomicU64]>,
+    occupied: Zeros<AtomicU64>,
     shift: u32,
 }
 

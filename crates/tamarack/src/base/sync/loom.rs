@@ -109,8 +109,11 @@ pub fn spin_hint() {}
 /// Nothing: what lies behind it are atomics that loom does not know. It would not try other orders of them.
 pub fn interleave() {}
 
+/// What [`zeros`] returns.
+pub type Zeros<T> = Box<[T]>;
+
 /// So many zeros.
-pub fn zeros<T: Default>(len: usize) -> Box<[T]> {
+pub fn zeros<T: Default>(len: usize) -> Zeros<T> {
     std::iter::repeat_with(T::default).take(len).collect()
 }
 

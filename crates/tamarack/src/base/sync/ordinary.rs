@@ -13,9 +13,11 @@ pub fn spin_hint() {
 #[inline(always)]
 pub fn interleave() {}
 
+pub use crate::base::zeros::Zeros;
+
 /// So many zeros. Memory is taken from the system as it is first touched.
-pub fn zeros<T: zerocopy::FromZeros>(len: usize) -> Box<[T]> {
-    T::new_vec_zeroed(len).expect("a number that memory may have").into_boxed_slice()
+pub fn zeros<T: zerocopy::FromZeros>(len: usize) -> Zeros<T> {
+    Zeros::new(len)
 }
 
 /// How often a leader may let others run before it goes on without them.

@@ -16,8 +16,11 @@ pub fn interleave() {
     AtomicBool::new(false).load(Ordering::SeqCst);
 }
 
+/// What [`zeros`] returns.
+pub type Zeros<T> = Box<[T]>;
+
 /// So many zeros.
-pub fn zeros<T: Default>(len: usize) -> Box<[T]> {
+pub fn zeros<T: Default>(len: usize) -> Zeros<T> {
     std::iter::repeat_with(T::default).take(len).collect()
 }
 

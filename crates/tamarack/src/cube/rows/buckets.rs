@@ -27,7 +27,7 @@ use crate::base::ids::{SegmentId, Sequence};
 use crate::base::large_pages::prefer_large_pages;
 use crate::base::pointer::ValuePointer;
 use crate::base::prefetch::prefetch;
-use crate::base::sync::{AtomicU64, Ordering, fence, zeros};
+use crate::base::sync::{AtomicU64, Ordering, Zeros, fence, zeros};
 
 /// Words of a bucket, which is a line of the processor's cache.
 const WORDS: usize = 8;
@@ -54,7 +54,7 @@ const CHANGE: u64 = 4;
 /// The buckets of one cube.
 #[derive(Debug)]
 pub struct Buckets {
-    words: Box<[AtomicU64]>,
+    words: Zeros<AtomicU64>,
     /// Words before the first bucket, so that it begins a line.
     first: usize,
     buckets: u64,
