@@ -108,6 +108,7 @@ struct FrontPage;
 /// Worlds other than the operating system's, for tests of the engine and of programs that embed it.
 #[doc(hidden)]
 pub mod testing {
+    pub use crate::base::zeros::watch_mapped;
     pub use crate::env::fault::*;
     pub use crate::env::posix::posix_env;
     pub use crate::env::sim::{CrashState, CrashStates, DiskFault, Moment, Random, SimDisk, SimOptions};

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use common::{PATIENCE_SECONDS, Random, Watchdog, number_from_environment};
 use tamarack::testing::fuzz::{MEMORY_BYTES, TARGETS, Target};
+use tamarack::testing::watch_mapped;
 
 /// Mutations of the inputs of a target, where one takes no longer than most.
 const MUTATIONS: u64 = 4000;
@@ -179,6 +180,8 @@ fn count_panics() {
 // One test: memory is counted for the whole process.
 #[test]
 fn no_bytes_cause_a_panic_an_endless_loop_or_large_allocations() {
+    // What is mapped past the allocator counts, too.
+    watch_mapped(|more, _| count(more));
     if number_from_environment("TAMARACK_SEED_CORPUS").is_some() {
         return TARGETS.iter().for_each(write_seeds);
     }

@@ -12,11 +12,12 @@ mod common;
 mod counted;
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use common::{Random, fast_directory};
 use counted::Counted;
+use tamarack::testing::watch_mapped;
 use tamarack::{Db, IterOptions, Options, WriteBatch, WriteOptions};
 
 static HELD: AtomicI64 = AtomicI64::new(0);
@@ -25,6 +26,7 @@ static MOST: AtomicI64 = AtomicI64::new(0);
 #[global_allocator]
 static MEMORY: Counted = Counted(hold);
 
+/// Those of the allocator, and those that the engine maps itself.
 fn hold(more: usize, less: usize) {
     let change = more as i64 - less as i64;
     let now = HELD.fetch_add(change, Ordering::Relaxed) + change;
@@ -125,11 +127,16 @@ fn fill_ranges(db: &Db, ranges: u64) {
 }
 
 /// One at a time, because others beside it would be counted, too.
-static ALONE: Mutex<()> = Mutex::new(());
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    watch_mapped(hold);
+    alone
+}
 
 #[test]
 fn a_walk_over_values_of_changing_sizes_holds_no_more_and_more() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let most = [64, 256].map(|ranges| {
         let directory = fast_directory();
         let options =
@@ -157,7 +164,7 @@ fn a_walk_over_values_of_changing_sizes_holds_no_more_and_more() {
 
 #[test]
 fn a_budget_holds_and_is_not_held_by_chance() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let budget = 24 << 20;
     let options = Options { segment_bytes_max: 4 << 20, ..Options::default() };
     let without = most_bytes_held(options.clone());

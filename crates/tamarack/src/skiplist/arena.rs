@@ -10,11 +10,14 @@ use std::ptr::NonNull;
 
 use super::shadow::Shadow;
 use crate::base::large_pages::{LARGE_PAGE_BYTES, prefer_large_pages};
-use crate::base::sync::{AtomicU64, Ordering};
+use crate::base::sync::{AtomicU64, Ordering, PlainAtomicU64};
 use crate::base::zeros::Zeros;
 
 /// Bytes in a word: the unit of places and the alignment of nodes.
 pub(super) const WORD_BYTES: usize = 8;
+
+const _: () =
+    assert!(align_of::<PlainAtomicU64>() == WORD_BYTES && size_of::<PlainAtomicU64>() == WORD_BYTES);
 
 /// The most words an arena can have: places are 32-bit word numbers, so 32 GiB.
 const WORDS_MAX: usize = u32::MAX as usize;
@@ -28,7 +31,7 @@ const LARGE_ARENA_BYTES_MIN: usize = 4 * PAGE;
 #[derive(Debug)]
 pub(super) struct Arena {
     /// What `base` points into; nobody else looks at it.
-    _memory: Zeros<u64>,
+    _memory: Zeros<PlainAtomicU64>,
     base: NonNull<u8>,
     words: usize,
     allocated: AtomicU64,
@@ -48,7 +51,7 @@ impl Arena {
         assert!((1..=WORDS_MAX).contains(&words), "an arena has 1 to {WORDS_MAX} words, not {words}");
         // With room to begin at a large page, for a large arena.
         let is_large = words * WORD_BYTES >= LARGE_ARENA_BYTES_MIN;
-        let memory = Zeros::<u64>::new(words + if is_large { PAGE / WORD_BYTES } else { 0 });
+        let memory = Zeros::<PlainAtomicU64>::new(words + if is_large { PAGE / WORD_BYTES } else { 0 });
         let mut base = memory.start().cast::<u8>();
         if is_large {
             // SAFETY: the offset is less than a large page, and the allocation is that much larger than the words.
