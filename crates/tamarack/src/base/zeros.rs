@@ -10,7 +10,6 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::slice;
 use std::sync::OnceLock;
 
 use zerocopy::FromZeros;
@@ -31,8 +30,7 @@ pub fn watch_mapped(watch: fn(usize, usize)) {
 
 /// A fixed number of values that were zeros at first.
 pub struct Zeros<T> {
-    start: NonNull<T>,
-    len: usize,
+    values: NonNull<[T]>,
 }
 
 // SAFETY: it owns its values alone, like a boxed slice.
@@ -51,14 +49,14 @@ impl<T: FromZeros> Zeros<T> {
         const { assert!(align_of::<T>() <= PAGE_BYTES_MIN, "a page is a place for the first of them") };
         let layout = Layout::array::<T>(len).expect("a number that memory may have");
         let start = if layout.size() == 0 { NonNull::dangling() } else { zeroed(layout).cast() };
-        Self { start, len }
+        Self { values: NonNull::slice_from_raw_parts(start, len) }
     }
 }
 
 impl<T> Zeros<T> {
     /// Where the first one is. Whoever writes there makes sure that nobody else has a reference to what is written.
     pub fn start(&self) -> NonNull<T> {
-        self.start
+        self.values.cast()
     }
 }
 
@@ -68,22 +66,22 @@ impl<T> Deref for Zeros<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: so many values lie there, aligned as they must be: zeros are one of `T`, and so is whatever was written since.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        unsafe { self.values.as_ref() }
     }
 }
 
 impl<T> fmt::Debug for Zeros<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Zeros").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Zeros").field("len", &self.values.len()).finish_non_exhaustive()
     }
 }
 
 impl<T> Drop for Zeros<T> {
     fn drop(&mut self) {
-        let layout = Layout::array::<T>(self.len).expect("it was made");
+        let layout = Layout::array::<T>(self.values.len()).expect("it was made");
         if layout.size() > 0 {
             // SAFETY: `new` took it with this layout, and no reference to the values outlives `self`.
-            unsafe { give_back(self.start.cast(), layout) };
+            unsafe { give_back(self.start().cast(), layout) };
         }
     }
 }
