@@ -421,6 +421,8 @@ impl State {
                 claim: need.claim,
                 blocks: self.blocks(need.log_bytes),
                 ahead,
+                tail: self.tail.offset,
+                last_ticket: Ticket(self.last_ticket),
             });
         }
         (!segment.is_mapped()).then(|| Obstacle::PlainWrite(self.next_grant()))

@@ -7,10 +7,12 @@ use super::Cube;
 use super::headroom::Patience;
 use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
+use super::publish::Ticket;
 use super::state::Frozen;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
+use crate::env::pool::Priority;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::open_segments::OpenSegment;
@@ -30,7 +32,8 @@ impl Cube {
         match obstacle {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
             Obstacle::Segment(turn) => self.next_segment(&turn, patience),
-            Obstacle::Space { segment, claim, blocks, ahead: true, .. } => {
+            Obstacle::Space { segment, claim, blocks, ahead: true, tail, last_ticket, .. } => {
+                self.follow(&segment, tail, last_ticket);
                 let step = segment.next_step(blocks);
                 let room = self.room_for(segment.shared().path(), step, step, claim);
                 // Whoever needs it tries again, and reports what is wrong.
@@ -40,7 +43,8 @@ impl Cube {
                 self.prepare_next(&segment, blocks);
                 Ok(Cleared::Space(segment, claim))
             }
-            Obstacle::Space { segment, end, claim, blocks, ahead: false } => {
+            Obstacle::Space { segment, end, claim, blocks, ahead: false, tail, last_ticket } => {
+                self.follow(&segment, tail, last_ticket);
                 // It may be reserved and only not be open to data.
                 let least = end.saturating_sub(segment.allocated());
                 let best = if least == 0 { 0 } else { segment.next_step(blocks) };
@@ -168,6 +172,18 @@ impl Cube {
         let Some(reserve) = patience.or_wait(found)? else { return Ok(None) };
         let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
         PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode).map(Some)
+    }
+
+    /// Has what stands before `tail` of `segment` [followed](SegmentFile::follow) in the background, once `last_ticket` is published.
+    fn follow(&self, segment: &Segment, tail: u64, last_ticket: Ticket) {
+        let (file, publisher, keys) =
+            (Arc::clone(segment.shared()), Arc::clone(&self.publisher), self.keys.clone());
+        let job = move || {
+            if publisher.wait_for(last_ticket).is_ok() {
+                file.follow(tail, &keys);
+            }
+        };
+        self.workers.submit(Priority::High, Box::new(job));
     }
 
     /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first, or there is no

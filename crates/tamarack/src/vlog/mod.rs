@@ -1,7 +1,7 @@
 //! The value log: both the write-ahead log and the home of values (WiscKey, section 3.4.2).
 //!
 //! A log is a chain of segment files whose bytes [`format`] defines. [`segment`] writes the newest one and seals
-//! it, [`scan`] walks over records without reading values, [`recover`] finds where a log ends after a crash and
+//! it with a [`summary`] of its records, [`scan`] walks over records without reading values, [`recover`] finds where a log ends after a crash and
 //! whether what is missing may be missing, [`reader`] gives a value for a pointer, out of [`open_segments`], and [`fetch`] many
 //! values at once, by the reads of a [`plan`]. For garbage collection [`heads`] reads chosen records, [`cold`] writes the segment that keeps them,
 //! and [`relocation`] tells where they have gone; [`salvage`] reads what is whole of damaged segments; [`lease`] keeps that for jobs that outlast a segment; [`shape`]
@@ -26,4 +26,5 @@ pub mod salvage;
 pub mod scan;
 pub mod segment;
 pub mod shape;
+mod summary;
 pub mod walk_pages;

@@ -22,11 +22,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::format::{
-    Footer, RECORD_HEADER_BYTES, RecordHeader, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader,
-};
+use super::format::{Footer, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::open_segments::read_header;
-use super::scan::{End, Scanner, Values};
+use super::summary::Summary;
 use crate::base::checksum::Seed;
 use crate::base::error::{Error, Result};
 use crate::base::ids::{CubeId, SegmentId};
@@ -34,7 +32,7 @@ use crate::base::keys::KeyOrder;
 use crate::base::large_pages::LARGE_PAGE_BYTES;
 use crate::base::options::LogMode;
 use crate::base::segment::SegmentMeta;
-use crate::base::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::base::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::env::{Access, File, Fs, Mapping, PAGE_BYTES, large_pages_in};
 
 /// First reservation of the first segment's space, in bytes; each further one doubles what is there.
@@ -59,6 +57,8 @@ pub struct SegmentFile {
     path: PathBuf,
     file: Arc<dyn File>,
     name_durable: AtomicBool,
+    /// Held while records are read for it.
+    summary: Mutex<Summary>,
 }
 
 /// The segment that records are written to. Dropping the last reference unmaps its file, which should happen
@@ -296,7 +296,7 @@ impl PreparedSegment {
         let (name_durable, joined) = (AtomicBool::new(false), Joined::default());
         joined.add(&pages);
         let segment = Segment {
-            shared: Arc::new(SegmentFile { header, path, file, name_durable }),
+            shared: Arc::new(SegmentFile { header, path, file, name_durable, summary: Mutex::default() }),
             seed: header.seed(),
             mapping,
             capacity: size.capacity,
@@ -479,6 +479,29 @@ impl SegmentFile {
         &self.path
     }
 
+    /// Reads what the footer will say of the records before `end`, whose writers are done, while the system has them in memory: once they
+    /// are on the device it may give them up. Not if somebody else does so at this moment. What fails is left to [`seal`](Self::seal).
+    pub fn follow(&self, end: u64, order: &KeyOrder) {
+        if let Some(mut summary) = self.summary.try_lock() {
+            drop(summary.extend(&*self.file, &self.path, self.header.seed(), end, order));
+        }
+    }
+
+    /// Seals the segment, whose records end at `end` and whose writers are done: makes it durable by `sync`, writes the footer, cuts the
+    /// file to its size, syncs that. Blocks on the device.
+    ///
+    /// # Errors
+    /// Those of `sync`; `Io`, `NoSpace`; `Corruption` when a record below `end` is not what was written.
+    pub fn seal(&self, end: u64, order: &KeyOrder, sync: impl FnOnce() -> Result<()>) -> Result<SegmentMeta> {
+        let Self { header, path, file, .. } = self;
+        // The device has something to do while the rest is read. Advice: what cannot be written, the sync tells.
+        drop(file.write_behind(0, end));
+        let mut summary = self.summary.lock();
+        summary.extend(&**file, path, header.seed(), end, order)?;
+        sync()?;
+        finish(&**file, path, header, summary.footer())
+    }
+
     /// Makes everything written so far durable, and the segment's name.
     ///
     /// # Errors
@@ -507,8 +530,8 @@ pub fn sync_parent(fs: &dyn Fs, path: &Path) -> Result<()> {
     fs.sync_dir(parent).map_err(|error| Error::sync(parent, error))
 }
 
-/// Seals a segment whose records end at `end` and whose writers are done: syncs it, writes the footer, cuts the
-/// file to its size, syncs again. Blocks on the device.
+/// Seals the file of a segment that nobody writes to, whose records end at `end`: syncs it, writes the footer, cuts the file to its
+/// size, syncs again. Blocks on the device.
 ///
 /// # Errors
 /// `Io`, `NoSpace`; `Corruption` when a record below `end` is not what was written.
@@ -519,19 +542,25 @@ pub fn seal(
     end: u64,
     order: &KeyOrder,
 ) -> Result<SegmentMeta> {
-    let seed = header.seed();
+    let mut summary = Summary::default();
+    summary.extend(file, path, header.seed(), end, order)?;
+    finish(file, path, header, summary.footer())
+}
+
+/// The same with the footer for all its records.
+fn finish(file: &dyn File, path: &Path, header: &SegmentHeader, footer: &Footer) -> Result<SegmentMeta> {
+    let (seed, end) = (header.seed(), footer.records_end);
     let io = |operation| move |error| Error::io(operation, path, error);
     file.sync_data().map_err(|error| Error::sync(path, error))?;
-    let footer = summarize(file, path, seed, end, order)?;
     let bytes = footer.encode(seed);
     file.write_at(&bytes, end).map_err(io("write the footer of"))?;
     let file_bytes = end + bytes.len() as u64;
     file.set_len(file_bytes).map_err(io("cut"))?;
     file.sync_data().map_err(|error| Error::sync(path, error))?;
-    Ok(meta_of(header, file_bytes, &footer))
+    Ok(meta_of(header, file_bytes, footer))
 }
 
-/// Seals the file of a segment that nobody writes to, whose records end at `end`, as [`seal`] does. Its name is not made durable.
+/// Opens the file of a segment, and [seals](seal) it. Its name is not made durable.
 ///
 /// # Errors
 /// `Io`, `NoSpace`; `Corruption` when header or records are not what was written.
@@ -556,34 +585,5 @@ pub fn meta_of(header: &SegmentHeader, file_bytes: u64, footer: &Footer) -> Segm
         file_bytes,
         value_records: footer.value_records,
         value_record_bytes: footer.value_record_bytes,
-    }
-}
-
-/// The footer for the records below `end`.
-fn summarize(file: &dyn File, path: &Path, seed: Seed, end: u64, order: &KeyOrder) -> Result<Footer> {
-    let mut footer = Footer { records_end: end, ..Footer::default() };
-    let mut scanner = Scanner::new(file, path, seed, SEGMENT_HEADER_BYTES, end);
-    while let Some(record) = scanner.next(Values::Skip)? {
-        footer.offsets.push(u32::try_from(record.offset).expect("records begin in the first 4 GiB"));
-        if matches!(record.header.kind, RecordKind::Mark | RecordKind::Relocations) {
-            continue;
-        }
-        if record.header.kind == RecordKind::Put {
-            footer.value_records += 1;
-            footer.value_record_bytes += record.header.record_len();
-        }
-        if footer.smallest.as_deref().is_none_or(|key| order.compare_user(record.key, key).is_lt()) {
-            footer.smallest = Some(record.key.to_vec());
-        }
-        if footer.largest.as_deref().is_none_or(|key| order.compare_user(record.key, key).is_gt()) {
-            footer.largest = Some(record.key.to_vec());
-        }
-    }
-    match scanner.end() {
-        End::Limit => Ok(footer),
-        End::Blank { at } => Err(Error::corruption(path, *at, "a record", "zeros")),
-        End::Invalid { at, expected, found } => {
-            Err(Error::corruption(path, *at, expected.clone(), found.clone()))
-        }
     }
 }

@@ -413,12 +413,22 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
+        name: "sealed-where-it-was-followed-to",
+        what: "A segment that was followed while it was written is sealed with the records that were seen then.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "        summary.extend(&**file, path, header.seed(), end, order)?;\n        sync()?;",
+            put: "        if !BUG || summary.footer().offsets.is_empty() {\n            summary.extend(&**file, path, header.seed(), end, order)?;\n        }\n        sync()?;",
+        }],
+        caught_by: ("counts", "the_log_is_followed_while_it_is_written"),
+    },
+    Bug {
         name: "footer-not-synced",
         what: "A sealed segment is told to the manifest before its footer and length are durable.",
         edits: &[Edit {
             file: "vlog/segment.rs",
             find: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n",
-            put: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n    if BUG {\n        return Ok(meta_of(header, file_bytes, &footer));\n    }\n",
+            put: "    file.set_len(file_bytes).map_err(io(\"cut\"))?;\n    if BUG {\n        return Ok(meta_of(header, file_bytes, footer));\n    }\n",
         }],
         caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },

@@ -27,6 +27,11 @@ impl<T: ?Sized> Mutex<T> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         MutexGuard(Some(self.0.lock().expect("an exploration stops at the first panic")))
     }
+
+    /// The lock, if nobody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok().map(|guard| MutexGuard(Some(guard)))
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {

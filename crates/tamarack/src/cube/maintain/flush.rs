@@ -7,7 +7,6 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::{Arc, Ordering};
 use crate::index::version::VersionEdit;
-use crate::vlog::segment::seal;
 
 impl Cube {
     /// Seals every full segment, unless a flush is doing so.
@@ -57,9 +56,8 @@ impl Cube {
         self.publisher.wait_for(full.barrier)?;
         // Nobody writes to it any more: it is unmapped before it is synced.
         drop(full.writing);
-        let (file, header) = (&full.file, full.file.header());
-        self.sync_to(LogPosition { segment: header.id, offset: full.end })?;
-        let meta = seal(&**file.file(), file.path(), header, full.end, &self.keys)?;
+        let end = LogPosition { segment: full.file.header().id, offset: full.end };
+        let meta = full.file.seal(full.end, &self.keys, || self.sync_to(end))?;
         self.maintenance.state.lock().sealed.push(meta);
         Ok(())
     }

@@ -28,6 +28,10 @@ pub enum Obstacle {
         blocks: Blocks,
         /// Whether the batch does without that space: it is reserved so that others find its page faults taken.
         ahead: bool,
+        /// The end of the log in it.
+        tail: u64,
+        /// The last ticket granted.
+        last_ticket: Ticket,
     },
     /// The segment takes plain writes, which are done in log order.
     PlainWrite(Grant),
