@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "turns stored words back into edges")]
 
 use super::node::{Edge, Nodes, Slot};
+use crate::base::large_pages::prefer_large_pages;
 use crate::base::prefetch::prefetch;
 use crate::base::sync::{AtomicU64, Ordering, Zeros, zeros};
 
@@ -108,9 +109,11 @@ impl Fingers {
 impl Tier {
     fn new(level: usize, buckets: usize) -> Self {
         let count = 1 << buckets.max(2).ilog2();
+        let buckets = zeros(count);
+        prefer_large_pages(buckets.as_ptr(), size_of_val(&*buckets));
         Self {
             level,
-            buckets: zeros(count),
+            buckets,
             occupied: zeros(count.div_ceil(BITS)),
             shift: u32::BITS - count.trailing_zeros(),
         }
@@ -119,9 +122,12 @@ impl Tier {
     fn store(&self, node: Edge<'_>) {
         debug_assert_eq!(node.level(), self.level);
         let own = self.bucket(node.code());
-        let before = self.buckets[own].fetch_max(node.word(), Ordering::Release);
-        if before == 0 {
+        let (bucket, word) = (&self.buckets[own], node.word());
+        // Nothing is read of it before: a page of zeros that was read first has to be replaced on all processors when it is written to.
+        if bucket.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok() {
             self.occupied[own / BITS].fetch_or(1 << (own % BITS), Ordering::Relaxed);
+        } else {
+            bucket.fetch_max(word, Ordering::Release);
         }
     }
 

@@ -243,3 +243,31 @@ fn a_quarter_of_each_level_reaches_the_next() {
     }
     assert!((0..total).all(|ordinal| (1..=HEIGHT_MAX).contains(&tower_height(ordinal))));
 }
+
+/// Page faults that this thread has taken, without those that waited for a device.
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+fn page_faults() -> u64 {
+    let line = std::fs::read_to_string("/proc/thread-self/stat").expect("the system says so");
+    // The name of the program, in parentheses, may have blanks in it.
+    let (_, numbers) = line.rsplit_once(") ").expect("a name");
+    numbers.split(' ').nth(7).and_then(|faults| faults.parse().ok()).expect("a number of faults")
+}
+
+/// Memory of zeros that is read first takes two: the second one has to take the page of zeros away from all processors.
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[test]
+fn an_insert_takes_one_page_fault_for_each_page() {
+    let entries = |list: &SkipList<Bytes>| {
+        for entry in 0..3000_u32 {
+            list.insert([&entry.wrapping_mul(2_654_435_761).to_be_bytes(), &[]], &[]);
+        }
+    };
+    // Small enough for small pages, and its lowest fingers large enough to be mapped; programs fault pages in, too, the first time.
+    let [first, second] = [(); 2].map(|()| list(4, 7 << 20));
+    entries(&first);
+    let before = page_faults();
+    entries(&second);
+    let faults = page_faults() - before;
+    let pages = (second.used_bytes() + second.fingers.bytes()).div_ceil(4096) as u64;
+    assert!((40..pages + 16).contains(&faults), "{faults} faults for {pages} pages");
+}

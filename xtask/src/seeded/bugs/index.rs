@@ -4,6 +4,16 @@ use super::super::{Bug, Edit};
 
 pub const BUGS: &[Bug] = &[
     Bug {
+        name: "fingers-read-before-they-are-written",
+        what: "A finger is read before it is written: each page of them takes two faults, the second on all processors.",
+        edits: &[Edit {
+            file: "skiplist/fingers.rs",
+            find: "        if bucket.compare_exchange(0, word,",
+            put: "        if (!BUG || bucket.load(Ordering::Relaxed) == 0) && bucket.compare_exchange(0, word,",
+        }],
+        caught_by: ("lib", "skiplist::tests::an_insert_takes_one_page_fault_for_each_page"),
+    },
+    Bug {
         name: "outputs-without-an-edit-kept",
         what: "What the manifest has no space for stays on disk until the database is opened again.",
         edits: &[Edit {

@@ -199,8 +199,8 @@ pub const BUGS: &[Bug] = &[
         what: "A finger is set to a node without release.",
         edits: &[Edit {
             file: "skiplist/fingers.rs",
-            find: ".fetch_max(node.word(), Ordering::Release)",
-            put: ".fetch_max(node.word(), if BUG { Ordering::Relaxed } else { Ordering::Release })",
+            find: "let (bucket, word) = (&self.buckets[own], node.word());",
+            put: "let (bucket, word) = (&self.buckets[own], node.word());\n        if BUG {\n            bucket.fetch_max(word, Ordering::Relaxed);\n            self.occupied[own / BITS].fetch_or(1 << (own % BITS), Ordering::Relaxed);\n            return;\n        }",
         }],
         caught_by: ("loom", "loom_a_finger_leads_to_what_is_behind_it"),
     },
