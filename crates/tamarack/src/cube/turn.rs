@@ -174,13 +174,13 @@ impl Cube {
         PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode).map(Some)
     }
 
-    /// Has what stands before `tail` of `segment` [followed](SegmentFile::follow) in the background, once `last_ticket` is published.
-    fn follow(&self, segment: &Segment, tail: u64, last_ticket: Ticket) {
-        let (file, publisher, keys) =
-            (Arc::clone(segment.shared()), Arc::clone(&self.publisher), self.keys.clone());
+    /// Has what stands before `tail` of `segment` [followed](Segment::follow) in the background, once `last_ticket` is published.
+    fn follow(&self, segment: &Arc<Segment>, tail: u64, last_ticket: Ticket) {
+        let (segment, publisher, keys) =
+            (Arc::clone(segment), Arc::clone(&self.publisher), self.keys.clone());
         let job = move || {
             if publisher.wait_for(last_ticket).is_ok() {
-                file.follow(tail, &keys);
+                segment.follow(tail, &keys);
             }
         };
         self.workers.submit(Priority::High, Box::new(job));

@@ -103,8 +103,8 @@ pub enum Blocks {
 const FILLED_BYTES_MAX: u64 = 16 * 1024;
 
 /// They are joined where it is at least so many, with the engine's own syncs: what one writes because one byte of a large page has
-/// changed is little beside it.
-const JOINED_BYTES_MIN: u64 = 16 * LARGE_PAGE_BYTES;
+/// changed is little beside it. Flushes of memtables of the default size sync some 28 MiB at a time.
+const JOINED_BYTES_MIN: u64 = 8 * LARGE_PAGE_BYTES;
 
 impl Blocks {
     /// What should become of them where so many bytes are written between syncs.
@@ -400,6 +400,22 @@ impl Segment {
         }
     }
 
+    /// Follows the writers, who are done with all before `end`. What the footer will say of these records is read while the system has them
+    /// in memory: once they are on the device it may give them up. And their pages are given up by the mapping: else each would interrupt
+    /// all processors as it is synced, be it for a flush or for who asked for it. What somebody else does at this moment is not done;
+    /// what fails is left to [`seal`](SegmentFile::seal).
+    pub fn follow(&self, end: u64, order: &KeyOrder) {
+        let SegmentFile { path, file, summary, .. } = &*self.shared;
+        let Some(mut summary) = summary.try_lock() else { return };
+        let page = if self.is_joined(end) { LARGE_PAGE_BYTES } else { PAGE_BYTES };
+        let before = summary.footer().records_end / page * page;
+        drop(summary.extend(&**file, path, self.seed, end, order));
+        let left = before..summary.footer().records_end / page * page;
+        if let Some(mapping) = &self.mapping {
+            drop(mapping.leave(left));
+        }
+    }
+
     /// Writes the record with `header`, `key` and stored value at `offset` of a mapped segment. The caller owns
     /// that range, below [`allocated`](Self::allocated), alone.
     pub fn write_record(&self, offset: u64, header: &RecordHeader, key: &[u8], stored: &[u8]) {
@@ -477,14 +493,6 @@ impl SegmentFile {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Reads what the footer will say of the records before `end`, whose writers are done, while the system has them in memory: once they
-    /// are on the device it may give them up. Not if somebody else does so at this moment. What fails is left to [`seal`](Self::seal).
-    pub fn follow(&self, end: u64, order: &KeyOrder) {
-        if let Some(mut summary) = self.summary.try_lock() {
-            drop(summary.extend(&*self.file, &self.path, self.header.seed(), end, order));
-        }
     }
 
     /// Seals the segment, whose records end at `end` and whose writers are done: makes it durable by `sync`, writes the footer, cuts the

@@ -190,9 +190,9 @@ mod tests {
         let (segment, order) = (segment(&*env.fs), order());
         let ends = fill(&segment);
         let (half, end) = (ends[ends.len() / 2], *ends.last().expect("there are some"));
-        segment.shared().follow(half, &order);
-        segment.shared().follow(end, &order);
-        segment.shared().follow(half, &order);
+        segment.follow(half, &order);
+        segment.follow(end, &order);
+        segment.follow(half, &order);
         let file = Arc::clone(segment.shared());
         drop(segment);
         let before = (faults.count(Call::Read), faults.count(Call::SyncData));

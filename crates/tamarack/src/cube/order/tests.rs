@@ -99,6 +99,49 @@ fn space_is_reserved_ahead_of_data_where_pages_are_large_and_there_is_some() {
     assert_eq!(asks(Claim::Deletions, true), [(8, false), (16, false), (24, false)]);
 }
 
+/// Whether the log leaves a segment with large pages while 100 MiB are written to it, of which so many at a time are synced.
+fn leaves_large_pages(mib_between_syncs: u64) -> bool {
+    let (env, order) = (SimDisk::new(&SimOptions::default()).env(), order());
+    env.fs.create_dir_all(Path::new("/db")).expect("a disk in memory");
+    let mut leaves = false;
+    for mib in 1..=100 {
+        let need = Need { log_bytes: 1 << 20, memtable_bytes: 1, operations: 1, claim: Claim::Data };
+        let cleared = |obstacle| match obstacle {
+            Obstacle::Segment(SegmentTurn { may_stay: true, .. }) => {
+                leaves = true;
+                Ok(Cleared::Stay)
+            }
+            Obstacle::Segment(turn) => {
+                let header = turn.header(CubeId(1), 0, LogPosition::default());
+                let size = SegmentSize { capacity: 128 << 20, reserve: 8 << 20, blocks: turn.blocks };
+                let path = PathBuf::from("/db/segment");
+                let segment =
+                    PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
+                Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+            }
+            Obstacle::Space { segment, claim, blocks, .. } => {
+                segment.reserve(segment.next_step(blocks), blocks)?;
+                Ok(Cleared::Space(segment, claim))
+            }
+            other => panic!("there is room: {other:?}"),
+        };
+        let grant = order.grant(&need, cleared).expect("there is space");
+        order.publisher.publish(grant.ticket, grant.first_sequence).expect("nothing failed");
+        if mib % mib_between_syncs == 0 {
+            order.append_mark(order.tail().0).expect("there is room for a mark");
+        }
+    }
+    leaves
+}
+
+/// Small values fill a memtable of the default size with some 28 MiB of log, and that is synced when it is flushed.
+#[test]
+fn large_pages_are_not_left_because_of_flushes() {
+    assert!(!leaves_large_pages(28));
+    assert!(!leaves_large_pages(17));
+    assert!(leaves_large_pages(12), "a sync writes all of a large page for what ends in it");
+}
+
 /// A sync that ends while a segment is made for a batch leaves a mark behind, for which there is no room before the batch.
 #[test]
 fn a_segment_that_was_made_for_a_batch_holds_it() {

@@ -131,6 +131,11 @@ impl Mapping for PosixMapping {
         Ok(if are_there { pages } else { offset..offset })
     }
 
+    fn leave(&self, range: Range<u64>) -> io::Result<()> {
+        // SAFETY: of a shared mapping this gives up addresses alone: the bytes are the file's, and stay.
+        unsafe { self.0.advise(range, Advice::LinuxDontNeed) }.map(|_is_known| ())
+    }
+
     unsafe fn write(&self, offset: u64, bytes: &[u8]) {
         // SAFETY: the caller promises that the range lies inside the mapping.
         let target = unsafe { self.0.address(offset, bytes.len()) };

@@ -342,6 +342,30 @@ fn mapped_writes_are_seen_by_reads_and_outlive_the_mapping() -> io::Result<()> {
     Ok(())
 }
 
+#[test]
+#[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
+fn what_a_mapping_has_left_is_there_and_can_be_written_to() -> io::Result<()> {
+    let (dir, env) = world();
+    let file = env.fs.create_new(&dir.path().join("file"))?;
+    let mapping = file.map(1 << 20)?;
+    file.set_len(1 << 20)?;
+    // SAFETY: in bounds of mapping and file, and no other thread knows either.
+    unsafe { mapping.write(0, &[7; 1 << 20]) };
+    mapping.leave(0..0)?;
+    mapping.leave(1 << 16..1 << 19)?;
+    // SAFETY: as above.
+    unsafe { mapping.write((1 << 18) - 1, &[8; 2]) };
+    mapping.leave(0..1 << 20)?;
+    let mut buf = vec![0; 1 << 20];
+    read_exact_at(&*file, &mut buf, 0)?;
+    let mut expected = vec![7; 1 << 20];
+    expected[(1 << 18) - 1..=1 << 18].fill(8);
+    assert!(buf == expected);
+    // SAFETY: as above; the file is not written again while the result lives.
+    assert!(unsafe { mapping.bytes(0, 1 << 20) } == expected);
+    Ok(())
+}
+
 /// Wherever the range begins and ends, and whether the system has large pages or not.
 #[test]
 #[expect(unsafe_code, reason = "the methods of a mapping are unsafe")]
