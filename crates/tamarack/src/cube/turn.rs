@@ -7,12 +7,10 @@ use super::Cube;
 use super::headroom::Patience;
 use super::maintain::Seal;
 use super::order::{Cleared, MemtableTurn, Obstacle, SegmentTurn};
-use super::publish::Ticket;
 use super::state::Frozen;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::Arc;
-use crate::env::pool::Priority;
 use crate::index::memtable::Memtable;
 use crate::vlog::format::{MARK_RECORD_BYTES, SEGMENT_HEADER_BYTES};
 use crate::vlog::open_segments::OpenSegment;
@@ -33,7 +31,6 @@ impl Cube {
             Obstacle::Memtable(turn) => self.next_memtable(&turn),
             Obstacle::Segment(turn) => self.next_segment(&turn, patience),
             Obstacle::Space { segment, claim, blocks, ahead: true, tail, last_ticket, .. } => {
-                self.follow(&segment, tail, last_ticket);
                 let step = segment.next_step(blocks);
                 let room = self.room_for(segment.shared().path(), step, step, claim);
                 // Whoever needs it tries again, and reports what is wrong.
@@ -41,10 +38,10 @@ impl Cube {
                     return Ok(Cleared::NoSpaceAhead);
                 }
                 self.prepare_next(&segment, blocks);
+                self.follow(&segment, tail, last_ticket);
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::Space { segment, end, claim, blocks, ahead: false, tail, last_ticket } => {
-                self.follow(&segment, tail, last_ticket);
                 // It may be reserved and only not be open to data.
                 let least = end.saturating_sub(segment.allocated());
                 let best = if least == 0 { 0 } else { segment.next_step(blocks) };
@@ -52,6 +49,7 @@ impl Cube {
                 let Some(bytes) = patience.or_wait(room)? else { return Ok(Cleared::Later) };
                 segment.reserve(bytes, blocks)?;
                 self.prepare_next(&segment, blocks);
+                self.follow(&segment, tail, last_ticket);
                 Ok(Cleared::Space(segment, claim))
             }
             Obstacle::Others => {
@@ -172,18 +170,6 @@ impl Cube {
         let Some(reserve) = patience.or_wait(found)? else { return Ok(None) };
         let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
         PreparedSegment::create(&*self.env.fs, path.to_owned(), size, self.options.log_mode).map(Some)
-    }
-
-    /// Has what stands before `tail` of `segment` [followed](Segment::follow) in the background, once `last_ticket` is published.
-    fn follow(&self, segment: &Arc<Segment>, tail: u64, last_ticket: Ticket) {
-        let (segment, publisher, keys) =
-            (Arc::clone(segment), Arc::clone(&self.publisher), self.keys.clone());
-        let job = move || {
-            if publisher.wait_for(last_ticket).is_ok() {
-                segment.follow(tail, &keys);
-            }
-        };
-        self.workers.submit(Priority::High, Box::new(job));
     }
 
     /// Has the segment behind `active` made ready once all of its space is reserved but for the last step, unless it is the first, or there is no

@@ -162,7 +162,7 @@ impl Default for IterOptions {
 }
 
 /// Threads beside those for flushes and compactions: one seals full segments of the log, one readies the space
-/// that writers will need next. Both mostly wait for the device.
+/// that writers will need next, and follows them. Both mostly wait for the device.
 const LOG_THREADS: usize = 2;
 
 impl Db {

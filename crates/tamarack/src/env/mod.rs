@@ -261,7 +261,7 @@ pub trait Mapping: Send + Sync + fmt::Debug {
     /// may be large, which is nowhere if the system does not know such. Changes no byte.
     fn join_pages(&self, offset: u64, len: u64) -> io::Result<Range<u64>>;
 
-    /// Tells that hardly anybody will touch `range` again, which consists of whole pages of the file: else the system interrupts all
+    /// Tells that hardly anybody will touch the pages again that lie wholly in `range`: else the system interrupts all
     /// processors for each of them that a sync writes. Changes no byte. Advice: an error is reported but changes no result. Where the system
     /// has no such call this does nothing.
     fn leave(&self, _range: Range<u64>) -> io::Result<()> {

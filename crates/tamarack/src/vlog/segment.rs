@@ -13,7 +13,7 @@
 //!
 //! Invariants. Every byte of the records' range is written once, by the one caller to whom `cube::commit` gave
 //! it; zeros before it is `allocated`, and never after. A mapped byte is touched only below `allocated`. A mapped segment is truncated only after its
-//! last writer is done, by [`seal`]; a plain one also where a write has failed, by whoever did it and is the only writer ([`Segment::cut`]): the
+//! last writer is done, when it is sealed ([`SegmentFile::seal`]); a plain one also where a write has failed, by whoever did it and is the only writer ([`Segment::cut`]): the
 //! next one writes there again.
 
 #![expect(unsafe_code, reason = "records are copied into memory shared with the kernel")]
@@ -63,7 +63,7 @@ pub struct SegmentFile {
 
 /// The segment that records are written to. Dropping the last reference unmaps its file, which should happen
 /// before the file is synced: syncing mapped pages interrupts every processor once a page, to make the page
-/// read-only.
+/// read-only. What is [followed](Self::follow) is not mapped any more.
 #[derive(Debug)]
 pub struct Segment {
     shared: Arc<SegmentFile>,
@@ -506,8 +506,11 @@ impl SegmentFile {
         drop(file.write_behind(0, end));
         let mut summary = self.summary.lock();
         summary.extend(&**file, path, header.seed(), end, order)?;
+        debug_assert_eq!(summary.footer().records_end, end, "nothing behind the records was followed");
         sync()?;
-        finish(&**file, path, header, summary.footer())
+        let meta = finish(&**file, path, header, summary.footer())?;
+        summary.clear();
+        Ok(meta)
     }
 
     /// Makes everything written so far durable, and the segment's name.

@@ -27,6 +27,11 @@ impl Summary {
         &self.footer
     }
 
+    /// Forgets everything but where they end: the footer is written.
+    pub fn clear(&mut self) {
+        self.footer = Footer { records_end: self.footer.records_end, ..Footer::default() };
+    }
+
     /// Adds the records up to `end`, where one ends, unless they are in it. Blocks on the device, unless they are in memory.
     ///
     /// # Errors
@@ -182,6 +187,8 @@ mod tests {
         assert_eq!(write(&segment, first, RecordKind::Put, 2, b"value"), second);
         summary.extend(&**file, path, seed, second, &order).expect("it is one now");
         assert_eq!((summary.footer().records_end, summary.footer().value_records), (second, 2));
+        summary.clear();
+        assert_eq!((summary.footer().records_end, summary.footer().offsets.capacity()), (second, 0));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::common::garbage::Gate;
 use crate::common::place::Place;
@@ -266,5 +267,69 @@ fn damage_stays_where_it_is() {
         db.put(b"new", b"value").unwrap();
         db.flush().unwrap();
         assert!(lost(&db) <= before, "{suffix}: the damage has spread");
+    }
+}
+
+/// Asks for what it was given to do, once, on a thread of the database.
+#[derive(Debug)]
+struct Meddling {
+    own: std::thread::ThreadId,
+    armed: AtomicBool,
+    inside: AtomicBool,
+    panics: bool,
+    db: Mutex<Option<Db>>,
+    refused: Mutex<Option<ErrorKind>>,
+}
+
+impl Comparator for Meddling {
+    fn name(&self) -> &str {
+        "test.Meddling"
+    }
+    fn compare(&self, left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+        if std::thread::current().id() != self.own && self.armed.swap(false, Ordering::SeqCst) {
+            let close = self.db.lock().unwrap().clone().unwrap().close();
+            self.inside.store(true, Ordering::SeqCst);
+            *self.refused.lock().unwrap() = Some(close.expect_err("it waits for this thread").kind());
+            // Long enough for a close that does not wait to return.
+            std::thread::sleep(Duration::from_millis(50));
+            self.inside.store(false, Ordering::SeqCst);
+            assert!(!self.panics, "told to panic");
+        }
+        left.cmp(right)
+    }
+}
+
+/// What is written is followed in the background, where the comparator is asked for the smallest and the largest key.
+#[test]
+fn who_follows_the_log_does_not_close_it_and_may_panic() {
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a close beside who follows the log");
+    for panics in [false, true] {
+        let meddling = Arc::new(Meddling {
+            own: std::thread::current().id(),
+            armed: AtomicBool::new(true),
+            inside: AtomicBool::new(false),
+            panics,
+            db: Mutex::new(None),
+            refused: Mutex::new(None),
+        });
+        // Nothing is full: no other job has a reason to run.
+        let options =
+            Options { comparator: Arc::clone(&meddling) as Arc<dyn Comparator>, ..Options::default() };
+        let directory = fast_directory();
+        let db = open(directory.path(), &options).unwrap();
+        *meddling.db.lock().unwrap() = Some(db.clone());
+        for number in 0..1000_u32 {
+            db.put(&number.wrapping_mul(2_654_435_761).to_be_bytes(), &[1; 1000]).unwrap();
+        }
+        while meddling.refused.lock().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let closed = db.close();
+        assert!(!meddling.inside.load(Ordering::SeqCst), "close has waited for it");
+        assert_eq!(*meddling.refused.lock().unwrap(), Some(ErrorKind::InvalidArgument));
+        assert_eq!(closed.err().map(|error| error.kind()), panics.then_some(ErrorKind::ReadOnly));
+        meddling.db.lock().unwrap().take();
+        let db = open(directory.path(), &options).unwrap();
+        assert_eq!(content(&db).len(), 1000);
     }
 }

@@ -54,7 +54,7 @@ impl Cube {
     /// Seals one segment and keeps what the next manifest edit will say of it.
     pub(in super::super) fn seal_one(&self, full: Seal) -> Result<()> {
         self.publisher.wait_for(full.barrier)?;
-        // Nobody writes to it any more: it is unmapped before it is synced.
+        // Nobody writes to it any more: it is unmapped before it is synced, unless it is followed at this moment.
         drop(full.writing);
         let end = LogPosition { segment: full.file.header().id, offset: full.end };
         let meta = full.file.seal(full.end, &self.keys, || self.sync_to(end))?;

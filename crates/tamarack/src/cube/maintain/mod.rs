@@ -1,10 +1,10 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Five kinds of job run on the shared workers. *Sealing* finishes full segments, in log order. *Flushing* turns
+//! Six kinds of job run on the shared workers. *Following* reads what is written of the log while it is in memory. *Sealing* finishes full segments, in log order. *Flushing* turns
 //! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
 //! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
 //! values out of segments that are mostly dead, and *sorting* copies them out of segments where they lie in disorder. One
-//! sealing, one flushing and one sorting job run at a time, and as many compactions and collections as do not touch each
+//! following, one sealing, one flushing and one sorting job run at a time, and as many compactions and collections as do not touch each
 //! other. Every change of memtables, segments or tables ends with [`Cube::schedule`], which starts what has become
 //! possible. What has become superfluous by all that is removed by [`removal`].
 //!
@@ -16,6 +16,7 @@
 mod collect;
 mod compact;
 mod flush;
+mod follow;
 mod idle;
 mod removal;
 mod sort;
@@ -24,6 +25,7 @@ mod stopped;
 pub use idle::watch;
 pub use removal::{Removal, RemoverSlot};
 
+use follow::Written;
 use idle::Lookout;
 use stopped::Stopped;
 
@@ -74,6 +76,10 @@ pub struct Maintenance {
 #[derive(Debug, Default)]
 struct State {
     closing: bool,
+    /// Whether the log is followed; nobody but a close waits for that.
+    following: bool,
+    /// What is to be followed next.
+    written: Option<Written>,
     /// Whether a sealing job waits for a worker.
     seal_queued: bool,
     /// Whether somebody seals: that job, or a flush that got there first and must not wait for a worker.
@@ -415,7 +421,7 @@ impl Cube {
         let mut state = self.maintenance.state.lock();
         state.closing = true;
         let given_up = state.give_up_replacing();
-        while self.is_busy(&state) || state.requested > 0 {
+        while self.is_busy(&state) || state.following || state.requested > 0 {
             self.maintenance.changed.wait(&mut state);
         }
         self.maintenance.changed.notify_all();

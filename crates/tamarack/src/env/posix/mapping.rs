@@ -132,6 +132,9 @@ impl Mapping for PosixMapping {
     }
 
     fn leave(&self, range: Range<u64>) -> io::Result<()> {
+        let page = rustix::param::page_size() as u64;
+        let start = range.start.next_multiple_of(page);
+        let range = start..(range.end / page * page).max(start);
         // SAFETY: of a shared mapping this gives up addresses alone: the bytes are the file's, and stay.
         unsafe { self.0.advise(range, Advice::LinuxDontNeed) }.map(|_is_known| ())
     }
