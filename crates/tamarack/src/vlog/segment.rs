@@ -499,7 +499,7 @@ impl SegmentFile {
     /// file to its size, syncs that. Blocks on the device.
     ///
     /// # Errors
-    /// Those of `sync`; `Io`, `NoSpace`; `Corruption` when a record below `end` is not what was written.
+    /// Those of `sync`; `Io`, `NoSpace`; `Corruption` when a record is not what was written (those that were followed are not read again).
     pub fn seal(&self, end: u64, order: &KeyOrder, sync: impl FnOnce() -> Result<()>) -> Result<SegmentMeta> {
         let Self { header, path, file, .. } = self;
         // The device has something to do while the rest is read. Advice: what cannot be written, the sync tells.

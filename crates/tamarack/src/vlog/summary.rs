@@ -78,8 +78,6 @@ impl Summary {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::base::checksum::Checksum;
     use crate::base::codec::Codec;
@@ -97,7 +95,11 @@ mod tests {
     const CAPACITY: u64 = 1 << 20;
 
     fn segment(fs: &dyn Fs) -> Segment {
-        fs.create_dir_all(Path::new("/db")).expect("a disk in memory");
+        segment_in(fs, Path::new("/db"))
+    }
+
+    fn segment_in(fs: &dyn Fs, directory: &Path) -> Segment {
+        fs.create_dir_all(directory).expect("a disk that works");
         let size = SegmentSize { capacity: CAPACITY, reserve: CAPACITY, blocks: Blocks::Noted };
         let header = SegmentHeader {
             cube: CubeId(1),
@@ -107,8 +109,8 @@ mod tests {
             first_sequence: Sequence(1),
             durable: LogPosition::default(),
         };
-        let made = PreparedSegment::create(fs, PathBuf::from("/db/segment"), size, LogMode::Mapped);
-        made.and_then(|prepared| prepared.begin(header)).expect("a disk in memory")
+        let made = PreparedSegment::create(fs, directory.join("segment"), size, LogMode::Mapped);
+        made.and_then(|prepared| prepared.begin(header)).expect("a disk that works")
     }
 
     /// Writes a record of `key`. Returns where it ends.
@@ -215,5 +217,35 @@ mod tests {
         let footer = read_footer(&**file.file(), file.path(), file.header(), meta.file_bytes);
         let footer = footer.expect("it can be read").expect("it is whole");
         assert_eq!((footer.records_end, footer.offsets.len()), (end, ends.len()));
+    }
+
+    /// KiB of the file at `path` that are mapped by this process.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn mapped_kib(path: &Path) -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/smaps").expect("the system says so");
+        // The system knows it without symbolic links.
+        let path = path.canonicalize().expect("it is there");
+        let (_, of_file) = maps.split_once(path.to_str().expect("a name of letters")).expect("it is mapped");
+        let rss =
+            of_file.lines().find_map(|line| line.strip_prefix("Rss:")).expect("a number for each mapping");
+        rss.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    /// Else a sync would interrupt all processors for each of their pages.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn what_was_followed_is_not_mapped_any_more() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let segment = segment_in(&*crate::env::posix::posix_env().fs, directory.path());
+        let (ends, path) = (fill(&segment), segment.shared().path());
+        let end = *ends.last().expect("there are some");
+        let before = mapped_kib(path);
+        assert!(before >= end / 1024, "{before} KiB of {end} bytes");
+        segment.follow(end, &order());
+        let left = mapped_kib(path);
+        assert!(left <= 64, "{left} KiB: but for the page that is written next");
+        let next = write(&segment, end, RecordKind::Put, 1, b"value");
+        segment.follow(next, &order());
+        segment.shared().seal(next, &order(), || Ok(())).expect("nothing fails");
     }
 }

@@ -413,6 +413,26 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
+        name: "followed-and-still-mapped",
+        what: "What was followed stays mapped, and a sync interrupts all processors for each of its pages.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "            drop(mapping.leave(left));",
+            put: "            if !BUG {\n                drop(mapping.leave(left));\n            }",
+        }],
+        caught_by: ("lib", "vlog::summary::tests::what_was_followed_is_not_mapped_any_more"),
+    },
+    Bug {
+        name: "large-pages-left-for-flushes",
+        what: "The log leaves its large pages because of the syncs of flushes.",
+        edits: &[Edit {
+            file: "vlog/segment.rs",
+            find: "            JOINED_BYTES_MIN.. => Self::Joined,",
+            put: "            bytes if bytes >= JOINED_BYTES_MIN * if BUG { 2 } else { 1 } => Self::Joined,",
+        }],
+        caught_by: ("lib", "cube::order::tests::large_pages_are_not_left_because_of_flushes"),
+    },
+    Bug {
         name: "sealed-where-it-was-followed-to",
         what: "A segment that was followed while it was written is sealed with the records that were seen then.",
         edits: &[Edit {

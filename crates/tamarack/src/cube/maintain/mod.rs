@@ -1,10 +1,10 @@
 //! Background work: which jobs run, and what waits for them.
 //!
-//! Six kinds of job run on the shared workers. *Following* reads what is written of the log while it is in memory. *Sealing* finishes full segments, in log order. *Flushing* turns
-//! frozen memtables into tables, oldest first; it first makes the log durable up to their end, so that no table
-//! ever points to bytes that a crash could take back (I-09). *Compacting* rewrites tables, *collecting* copies live
-//! values out of segments that are mostly dead, and *sorting* copies them out of segments where they lie in disorder. One
-//! following, one sealing, one flushing and one sorting job run at a time, and as many compactions and collections as do not touch each
+//! Six kinds of job run on the shared workers. *Following* reads what is written of the log while it is in memory. *Sealing*
+//! finishes full segments, in log order. *Flushing* turns frozen memtables into tables, oldest first; it first makes the log
+//! durable up to their end, so that no table ever points to bytes that a crash could take back (I-09). *Compacting* rewrites
+//! tables, *collecting* copies live values out of segments that are mostly dead, and *sorting* copies them out of segments where
+//! they lie in disorder. One following, one sealing, one flushing and one sorting job run at a time, and as many compactions and collections as do not touch each
 //! other. Every change of memtables, segments or tables ends with [`Cube::schedule`], which starts what has become
 //! possible. What has become superfluous by all that is removed by [`removal`].
 //!

@@ -1,12 +1,13 @@
 //! What is granted where, without threads.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::*;
 use crate::base::comparator::Bytewise;
 use crate::base::ids::CubeId;
 use crate::base::keys::KeyOrder;
 use crate::base::options::LogMode;
+use crate::env::Fs;
 use crate::env::sim::{SimDisk, SimOptions};
 use crate::index::testing::MemoryFs;
 use crate::vlog::segment::{PreparedSegment, SegmentSize};
@@ -25,16 +26,21 @@ fn order() -> CommitOrder {
     CommitOrder::new(start, u64::MAX, Publisher::with_ring(Sequence(0), 2), Arc::default())
 }
 
+/// Begins the segment of `turn`, which holds `capacity` bytes, of which so many are reserved.
+fn begin(fs: &dyn Fs, turn: &SegmentTurn, capacity: u64, reserve: u64, mode: LogMode) -> Result<Cleared> {
+    let header = turn.header(CubeId(1), 0, LogPosition::default());
+    let size = SegmentSize { capacity, reserve, blocks: turn.blocks };
+    let path = Path::new("/db").join(turn.id.to_string());
+    let segment = PreparedSegment::create(fs, path, size, mode)?.begin(header)?;
+    Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+}
+
 /// Clears an obstacle; segments have room for a mark behind the batch that they are made for.
 fn clear(fs: &MemoryFs, obstacle: Obstacle) -> Result<Cleared> {
     match obstacle {
         Obstacle::Segment(turn) => {
-            let header = turn.header(CubeId(1), 0, LogPosition::default());
             let capacity = SEGMENT_HEADER_BYTES + turn.log_bytes + MARK_RECORD_BYTES as u64;
-            let size = SegmentSize { capacity, reserve: capacity, blocks: turn.blocks };
-            let path = PathBuf::from(turn.id.to_string());
-            let segment = PreparedSegment::create(fs, path, size, LogMode::Plain)?.begin(header)?;
-            Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+            begin(fs, &turn, capacity, capacity, LogMode::Plain)
         }
         Obstacle::PlainWrite(_) => Ok(Cleared::PlainWrite),
         other => panic!("there is room: {other:?}"),
@@ -67,12 +73,7 @@ fn asks(claim: Claim, spare: bool) -> Vec<(u64, bool)> {
         let cleared = |obstacle| match obstacle {
             Obstacle::Segment(turn) => {
                 assert_eq!(turn.blocks, Blocks::Joined);
-                let header = turn.header(CubeId(1), 0, LogPosition::default());
-                let size = SegmentSize { capacity: 32 << 20, reserve: 8 << 20, blocks: turn.blocks };
-                let path = PathBuf::from("/db/segment");
-                let segment =
-                    PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
-                Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+                begin(&*env.fs, &turn, 32 << 20, 8 << 20, LogMode::Mapped)
             }
             Obstacle::Space { segment, claim, blocks, ahead, .. } => {
                 asked.push((segment.allocated() >> 20, ahead));
@@ -111,14 +112,7 @@ fn leaves_large_pages(mib_between_syncs: u64) -> bool {
                 leaves = true;
                 Ok(Cleared::Stay)
             }
-            Obstacle::Segment(turn) => {
-                let header = turn.header(CubeId(1), 0, LogPosition::default());
-                let size = SegmentSize { capacity: 128 << 20, reserve: 8 << 20, blocks: turn.blocks };
-                let path = PathBuf::from("/db/segment");
-                let segment =
-                    PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
-                Ok(Cleared::Segment(Arc::new(segment), turn.claim))
-            }
+            Obstacle::Segment(turn) => begin(&*env.fs, &turn, 128 << 20, 8 << 20, LogMode::Mapped),
             Obstacle::Space { segment, claim, blocks, .. } => {
                 segment.reserve(segment.next_step(blocks), blocks)?;
                 Ok(Cleared::Space(segment, claim))
@@ -153,12 +147,8 @@ fn a_segment_that_was_made_for_a_batch_holds_it() {
         order.append_mark(LogPosition::default())?;
         made += 1;
         assert_eq!(made, 1, "the batch fits");
-        let header = turn.header(CubeId(1), 0, LogPosition::default());
         let capacity = SEGMENT_HEADER_BYTES + turn.log_bytes;
-        let size = SegmentSize { capacity, reserve: capacity, blocks: turn.blocks };
-        let path = PathBuf::from("/db/segment");
-        let segment = PreparedSegment::create(&*env.fs, path, size, LogMode::Mapped)?.begin(header)?;
-        Ok(Cleared::Segment(Arc::new(segment), turn.claim))
+        begin(&*env.fs, &turn, capacity, capacity, LogMode::Mapped)
     };
     let grant = order.grant(&need, cleared).expect("there is space");
     assert_eq!(grant.offset, SEGMENT_HEADER_BYTES);
