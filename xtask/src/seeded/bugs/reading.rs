@@ -235,6 +235,66 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("loom", "loom_no_place_is_left_that_a_write_has_taken_away"),
     },
     Bug {
+        name: "place-noted-behind-a-write",
+        what: "Where a value lay is noted although a write has left its mark since it was looked up.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "        if bucket.mark() <= as_of {\n",
+            put: "        if BUG || bucket.mark() <= as_of {\n",
+        }],
+        caught_by: ("loom", "loom_what_was_looked_up_before_a_write_is_no_place_after_it"),
+    },
+    Bug {
+        name: "half-of-a-place",
+        what: "A reader does not look whether places were changed while it read them.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "        unchanged.then_some(ValuePointer {\n",
+            put: "        (BUG || unchanged).then_some(ValuePointer {\n",
+        }],
+        caught_by: ("loom", "loom_a_place_is_that_of_the_moment"),
+    },
+    Bug {
+        name: "state-read-before-the-places",
+        what: "What a reader compares the state of the places with may be older than the places that it read.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "        fence(Ordering::Acquire);\n        let unchanged",
+            put: "        if !BUG {\n            fence(Ordering::Acquire);\n        }\n        let unchanged",
+        }],
+        caught_by: ("loom", "loom_a_place_is_that_of_the_moment"),
+    },
+    Bug {
+        name: "places-changed-before-the-lock",
+        what: "A reader may see a change of places, and not that they are locked.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "    fence(Ordering::Release);\n    state\n",
+            put: "    if !BUG {\n        fence(Ordering::Release);\n    }\n    state\n",
+        }],
+        caught_by: ("loom", "loom_a_place_is_that_of_the_moment"),
+    },
+    Bug {
+        name: "places-unlocked-without-release",
+        what: "Whoever finds places unlocked may not see what they were changed to.",
+        edits: &[Edit {
+            file: "cube/rows/buckets.rs",
+            find: "compare_exchange(state, unlocked, Ordering::Release, Ordering::Relaxed)",
+            put: "compare_exchange(state, unlocked, if BUG { Ordering::Relaxed } else { Ordering::Release }, Ordering::Relaxed)",
+        }],
+        caught_by: ("loom", "loom_a_place_is_that_of_the_moment"),
+    },
+    Bug {
+        name: "row-made-anew-by-an-earlier-write",
+        what: "A row that a later write has made anew is displaced by what an earlier one wrote.",
+        edits: &[Edit {
+            file: "cube/rows/table.rs",
+            find: "(is_used && is_before)",
+            put: "(is_used && (BUG || is_before))",
+        }],
+        caught_by: ("lib", "what_is_written_more_often_than_it_is_read_is_left_as_it_is"),
+    },
+    Bug {
         name: "row-of-another-key",
         what: "A row of the row cache is taken for one of each key whose hash is the same.",
         edits: &[Edit {
