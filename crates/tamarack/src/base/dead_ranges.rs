@@ -103,7 +103,7 @@ impl DeadRanges {
 /// The whole blocks in `range`.
 pub fn hole(range: &Range<u64>, block: u64) -> Option<Range<u64>> {
     let block = block.max(1);
-    let hole = range.start.next_multiple_of(block)..range.end / block * block;
+    let hole = range.start.checked_next_multiple_of(block)?..range.end / block * block;
     (hole.start < hole.end).then_some(hole)
 }
 

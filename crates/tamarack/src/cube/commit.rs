@@ -99,14 +99,14 @@ impl Cube {
         self.commit(entries, batch.user_bytes(), options)
     }
 
-    /// Makes everything acknowledged so far durable. Blocks on the device.
+    /// Makes everything acknowledged so far durable. Blocks on the device, unless all of it is durable already.
     ///
     /// # Errors
     /// `Io`; the cube then takes no more writes.
     pub fn sync(&self) -> Result<()> {
-        let (tail, ticket) = self.order.tail();
+        let (end, ticket) = self.order.end_of_batches();
         self.publisher.wait_for(ticket)?;
-        self.sync_to(tail)
+        self.sync_to(end)
     }
 
     /// Makes the log durable up to `position`, below which everything is published, and marks it.

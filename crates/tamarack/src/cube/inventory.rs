@@ -108,7 +108,8 @@ impl Estimates {
             for (id, bytes) in &estimate.hidden {
                 let home = *moved.get(id).unwrap_or(id);
                 if self.collected.get(&home).is_none_or(|&since| table >= since) {
-                    *sums.entry(home).or_default() += bytes;
+                    let sum: &mut u64 = sums.entry(home).or_default();
+                    *sum = sum.saturating_add(*bytes);
                 }
             }
         }
@@ -390,7 +391,8 @@ impl Cube {
         for (_, table) in version.tables() {
             let hidden = estimates.tables.get(&table.id).map(|hidden| &hidden.held);
             for (&snapshots, &bytes) in table.held.iter().chain(hidden.into_iter().flatten()) {
-                *sum.entry(snapshots).or_default() += bytes;
+                let held = sum.entry(snapshots).or_default();
+                *held = held.saturating_add(bytes);
             }
         }
         sum

@@ -112,6 +112,7 @@ struct State {
     last_ticket: u64,
     last_sequence: u64,
     tail: LogPosition,
+    batches_end: LogPosition,
     next_segment: SegmentId,
     segment: Option<Arc<Segment>>,
     memtable: Arc<Memtable>,
@@ -165,6 +166,7 @@ impl CommitOrder {
             last_ticket: 0,
             last_sequence: start.last_sequence.0,
             tail: start.tail,
+            batches_end: start.tail,
             next_segment: start.next_segment,
             segment: None,
             memtable: start.memtable,
@@ -330,6 +332,12 @@ impl CommitOrder {
     pub fn tail(&self) -> (LogPosition, Ticket) {
         let state = self.state.lock();
         (state.tail, Ticket(state.last_ticket))
+    }
+
+    /// The same without what may follow the last batch, a mark or the head of a segment: they need not be durable for themselves.
+    pub fn end_of_batches(&self) -> (LogPosition, Ticket) {
+        let state = self.state.lock();
+        (state.batches_end, Ticket(state.last_ticket))
     }
 
     /// Bytes of log granted since the cube was opened.
@@ -504,6 +512,7 @@ impl State {
         self.last_ticket += 1;
         self.last_sequence += need.operations;
         self.advance(need.log_bytes);
+        self.batches_end = self.tail;
         self.memtable_left -= need.memtable_bytes;
         self.memtable_used = true;
         grant

@@ -112,6 +112,9 @@ impl Cube {
             let reason = "there are no more ids for segments of the log: load the database into a new one";
             return Err(Error::unsupported(reason));
         }
+        if turn.full.is_some() {
+            self.wait_for_fewer_seals()?;
+        }
         let salt = self.env.rng.random_u64();
         let salt = salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?;
         let header = turn.header(self.id, salt, self.durability.durable());

@@ -420,7 +420,7 @@ impl Db {
     }
 
     /// Makes everything acknowledged so far safe against a failure of the machine. Blocks on the device; calls at
-    /// the same time share one sync.
+    /// the same time share one sync, and where nothing was written since the last one there is none.
     ///
     /// # Errors
     /// `Io`: the database then takes no more writes until it is opened again.

@@ -90,8 +90,9 @@ pub struct HiddenBytes {
 
 impl AddAssign for HiddenBytes {
     fn add_assign(&mut self, other: Self) {
-        self.records += other.records;
-        self.inline += other.inline;
+        // Estimates are scaled by what the manifest says of tables, right or not.
+        self.records = self.records.saturating_add(other.records);
+        self.inline = self.inline.saturating_add(other.inline);
     }
 }
 

@@ -414,7 +414,15 @@ impl Footer {
             offsets.push(previous);
         }
         let whole = input.is_empty() && offsets.last().is_none_or(|&last| u64::from(last) < records_end);
-        whole.then_some(Self { records_end, value_records, value_record_bytes, smallest, largest, offsets })
+        let possible = value_record_bytes <= records_end && value_records <= value_record_bytes;
+        (whole && possible).then_some(Self {
+            records_end,
+            value_records,
+            value_record_bytes,
+            smallest,
+            largest,
+            offsets,
+        })
     }
 }
 

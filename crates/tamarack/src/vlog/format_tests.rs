@@ -160,4 +160,8 @@ fn footers_round_trip_and_notice_every_flipped_bit() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(decode(&flipped), None, "bit {bit}");
     }
+    for (value_records, value_record_bytes) in [(2, 301), (2, u64::MAX), (65, 64)] {
+        let made_up = Footer { value_records, value_record_bytes, ..decode(&bytes).expect("a footer") };
+        assert_eq!(decode(&made_up.encode(seed)), None, "{value_records} of {value_record_bytes} bytes");
+    }
 }

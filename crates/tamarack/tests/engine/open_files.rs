@@ -4,13 +4,14 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use tamarack::testing::Call;
+use tamarack::testing::{Call, FaultEnv, posix_env};
 use tamarack::{Db, Options};
 
 use crate::common::place::Place;
-use crate::common::{fast_directory, tiny_without_gc};
+use crate::common::{PATIENCE_SECONDS, Watchdog, fast_directory, tiny_without_gc};
 
 /// What is open for other reasons: the segment that is written to, and the next one; and caches have several parts.
 const OTHERS_MAX: usize = 4;
@@ -97,4 +98,58 @@ fn recovery_opens_one_segment_after_the_other() {
     assert_eq!(db.recovery().operations, 500);
     let most = most.load(Ordering::Relaxed);
     assert!((1..=4).contains(&most), "{most} segments are open at a time");
+}
+
+/// Full segments wait for a device that does not sync, and writers for them once there are many: each keeps its file open.
+#[test]
+fn segments_that_are_not_sealed_do_not_take_all_files() {
+    const SEGMENTS: usize = 200;
+    const UNSEALED_MAX: usize = 64;
+    let _watchdog = Watchdog::new(PATIENCE_SECONDS, "a writer that waits for segments to be sealed");
+    let directory = fast_directory();
+    let (env, faults) = FaultEnv::new(posix_env());
+    let small = Options {
+        segment_bytes_max: 64 << 10,
+        memtable_bytes: 64 << 20,
+        recovery_log_max: 1 << 30,
+        ..options(1000)
+    };
+    let db = Db::open_with_env(directory.path(), small.clone(), &env).unwrap();
+    let (is_shut, is_over) = (Arc::new(AtomicBool::new(true)), AtomicBool::new(false));
+    let gate = Arc::clone(&is_shut);
+    faults.watch(move |call, path| {
+        while call == Call::SyncData
+            && path.extension() == Some(OsStr::new("vlog"))
+            && gate.load(Ordering::Acquire)
+        {
+            std::thread::yield_now();
+        }
+    });
+    let most = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..SEGMENTS * 16 {
+                db.put(&key(number), &[number as u8; 4096]).unwrap();
+            }
+            is_over.store(true, Ordering::Release);
+        });
+        let mut counts = vec![0];
+        // Opened as soon as the writer has waited for so long, or had nothing to wait for.
+        while counts.iter().rev().take(50).any(|count| count < counts.last().unwrap()) || counts.len() < 50 {
+            if is_over.load(Ordering::Acquire) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+            counts.push(open_files(directory.path(), "vlog"));
+        }
+        is_shut.store(false, Ordering::Release);
+        counts.into_iter().max().unwrap()
+    });
+    println!("{most} files of the log were open");
+    assert!(most <= UNSEALED_MAX + OTHERS_MAX, "{most} files were open");
+    faults.unwatch();
+    db.close().unwrap();
+    let db = Db::open(directory.path(), small).unwrap();
+    for number in 0..SEGMENTS * 16 {
+        assert_eq!(db.get(&key(number)).unwrap().unwrap(), [number as u8; 4096]);
+    }
 }

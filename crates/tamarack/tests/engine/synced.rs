@@ -1,7 +1,7 @@
 //! Small writes that are synced one by one, for which blocks of the log are filled before they are written to.
 
 use tamarack::testing::{Call, ENOSPC, Fault, FaultEnv, posix_env};
-use tamarack::{Db, Options, WriteOptions};
+use tamarack::{Db, Options, WriteBatch, WriteOptions};
 
 use crate::common::{fast_directory, tiny_without_gc};
 
@@ -69,4 +69,34 @@ fn blocks_that_cannot_be_filled_are_used_as_they_are() {
     for number in (1..1000).filter(|number: &u32| !number.is_multiple_of(50)) {
         assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)), "{number}");
     }
+}
+
+/// A sync appends a mark, which is nothing to be synced by the next one.
+#[test]
+fn nothing_is_synced_twice() {
+    let directory = fast_directory();
+    let db = Db::open(directory.path(), options()).unwrap();
+    db.sync().unwrap();
+    assert_eq!(db.stats().syncs, 0, "there is nothing yet");
+    for number in 0..20 {
+        db.put(&key(number), &value(number)).unwrap();
+        db.sync().unwrap();
+        let once = db.stats();
+        for _ in 0..3 {
+            db.sync().unwrap();
+            db.write(&WriteBatch::new(), &WriteOptions { sync: true }).unwrap();
+        }
+        let again = db.stats();
+        assert_eq!((again.syncs, again.log_bytes_written), (once.syncs, once.log_bytes_written), "{number}");
+        assert_eq!(once.syncs, u64::from(number) + 1);
+    }
+    // The head of a segment that is begun behind the last batch waits for the next one.
+    let mut number = 20;
+    while db.stats().log_bytes_written < options().segment_bytes_max {
+        db.put_with(&key(number), &value(number), &WriteOptions { sync: true }).unwrap();
+        number += 1;
+    }
+    check(&db, number);
+    db.close().unwrap();
+    check(&Db::open(directory.path(), options()).unwrap(), number);
 }

@@ -39,7 +39,7 @@ impl Victim {
     /// At most about so many bytes of records survive.
     pub fn survivor_bytes_max(&self) -> u64 {
         let average = self.meta.value_record_bytes / self.meta.value_records.max(1);
-        average * self.referenced.len() as u64
+        average.saturating_mul(self.referenced.len() as u64).min(self.meta.value_record_bytes)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::base::ids::{LogPosition, SegmentId};
 use crate::base::sync::{Arc, Ordering};
 use crate::index::version::VersionEdit;
 
+/// Full segments that may wait to be sealed.
+const SEALS_MAX: usize = 64;
+
 impl Cube {
     /// Seals every full segment, unless a flush is doing so.
     pub(super) fn seal_job(&self) {
@@ -147,9 +150,28 @@ impl Cube {
     /// Waits until every full segment up to `segment` is sealed: the log head may not pass one that the manifest does
     /// not know.
     fn wait_for_seals(&self, segment: SegmentId) -> Result<()> {
+        self.seal_while(|state| state.seals.iter().any(|seal| seal.file.header().id <= segment))
+    }
+
+    /// Waits until another segment may be full: those that are not sealed yet keep their files open, and their pages mapped.
+    ///
+    /// # Errors
+    /// Why one cannot be sealed; it is tried again by the next call.
+    pub(in super::super) fn wait_for_fewer_seals(&self) -> Result<()> {
+        let many = |state: &State| state.seals.len() >= SEALS_MAX;
+        if !many(&self.maintenance.state.lock()) {
+            return Ok(());
+        }
+        let begin = self.env.clock.monotonic();
+        let result = self.seal_while(many);
+        self.throttle.note_wait(self.env.clock.monotonic() - begin);
+        result
+    }
+
+    /// Seals segments, or waits for who does, as long as `must`.
+    fn seal_while(&self, must: impl Fn(&State) -> bool) -> Result<()> {
         let mut state = self.maintenance.state.lock();
-        let open = |state: &State| state.seals.iter().any(|seal| seal.file.header().id <= segment);
-        while open(&state) {
+        while must(&state) {
             self.health.check_writable()?;
             if state.sealing {
                 self.maintenance.changed.wait(&mut state);

@@ -108,6 +108,9 @@ pub(super) fn read_number(files: &Arc<Files>, order: &KeyOrder, number: u64) -> 
         let found = torn.as_ref().map_or("the end of the file", |torn| &torn.reason);
         Error::corruption(&path, HEADER_BYTES as u64, "an edit that makes a whole version", found)
     })?;
+    version.check_sizes().map_err(|reason| {
+        Error::corruption(&path, HEADER_BYTES as u64, "sizes that files can have", reason)
+    })?;
     Ok(Recovered { number, cube, version, torn })
 }
 

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::base::comparator::{Bytewise, Comparator};
 use crate::base::error::{Error, ErrorKind};
-use crate::base::ids::CubeId;
+use crate::base::ids::{CubeId, Sequence};
 use crate::base::keys::KeyOrder;
 use crate::base::names::FileName;
+use crate::base::segment::SegmentMeta;
 use crate::base::sync::Arc;
 
 use super::super::testing::{MemoryFs, RecordedFiles};
@@ -197,6 +198,35 @@ fn edits_that_do_not_fit_are_corruption() {
         store.put_manifest(1, &bytes);
         let error = store.read().expect_err("does not fit");
         assert_eq!(error.as_corruption().expect("a corruption").offset, ends[3].1);
+    }
+}
+
+/// Checksums are right: somebody has made them up.
+#[test]
+fn sizes_that_no_files_have_are_corruption() {
+    let edit = |text: &str| Store::new().edit(text);
+    let segment = |change: fn(&mut SegmentMeta)| {
+        let mut edit = edit("segment 9");
+        change(&mut edit.add_segments[0]);
+        edit
+    };
+    let made_up = [
+        edit("segment 9 bytes=18446744073709551615\ndead 9 18446744073709551600-18446744073709551605"),
+        edit("L0: 5[a-b] bytes=72057594037927937"),
+        edit("L0: 5[a-b] bytes=36028797018963969\nsegment 9 bytes=36028797018963969"),
+        edit("L0: 5[a-b] refs=3:1152921504606846976:10"),
+        edit("L0: 5[a-b] refs=3:1:9223372036854775807 6[c-d] refs=4:1:9223372036854775807"),
+        segment(|meta| meta.end = meta.file_bytes + 1),
+        segment(|meta| meta.value_record_bytes = meta.end + 1),
+        segment(|meta| meta.value_records = meta.value_record_bytes + 1),
+        VersionEdit { last_sequence: Some(Sequence::MAX), ..VersionEdit::default() },
+    ];
+    for edit in made_up {
+        let (store, ends, _) = with_edits();
+        let mut bytes = store.manifest(1);
+        format::put_record(&mut bytes, format::seed(CUBE, 1), ends[3].1, &format::encode_edit(&edit));
+        store.put_manifest(1, &bytes);
+        assert!(store.read().expect_err("no file is so large").is_corruption(), "{edit:?}");
     }
 }
 
