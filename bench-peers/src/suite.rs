@@ -15,10 +15,10 @@ use crate::trial::{Conditions, Run, Trial};
 type Entry = (&'static str, &'static str, &'static str);
 
 /// All of them.
-const TRIALS: [Entry; 35] = [
+const TRIALS: [Entry; 41] = [
     (
         "overwrite",
-        "tamarack,rocksdb,blobdb,fjall,bare",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,lmdb,bare",
         "fillrandom overwrite --num 2000000 --ops 4000000 --value-size 1024",
     ),
     (
@@ -32,24 +32,39 @@ const TRIALS: [Entry; 35] = [
         "fillrandom readrandom multireadrandom readseq --num 1000000 --ops 500000 --value-size 1024",
     ),
     (
+        "other-work-in-memory",
+        "tamarack,rocksdb,blobdb,leveldb,fjall,lmdb,badger",
+        "fillrandom readmissing seekrandom readreverse readwhilewriting deleterandom --num 1000000 --ops 500000 --value-size 1024",
+    ),
+    (
         "in-caches",
         "tamarack,rocksdb,blobdb,fjall,lmdb",
         "fillrandom readrandom readrandom --num 1000000 --ops 4000000 --value-size 1024 --cache-mib 2048",
     ),
     (
         "in-caches-2-threads",
-        "tamarack,rocksdb,fjall,lmdb",
+        "tamarack,rocksdb,blobdb,fjall,lmdb",
         "fillrandom readrandom readrandom --num 1000000 --ops 4000000 --value-size 1024 --cache-mib 2048 --threads 2",
     ),
     (
         "ycsb-1-thread",
-        "tamarack,rocksdb,blobdb,fjall,lmdb,bare,records",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,lmdb,bare,records",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1",
     ),
     (
         "ycsb-4-threads",
-        "tamarack,rocksdb,blobdb,fjall,lmdb,bare,records",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,lmdb,bare,records",
         "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 4",
+    ),
+    (
+        "ycsb-past-the-cache-1-thread",
+        "tamarack,blobdb",
+        "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 1 --cache-mib 352 --direct",
+    ),
+    (
+        "ycsb-past-the-cache-4-threads",
+        "tamarack,blobdb",
+        "ycsbload ycsba ycsbb ycsbc ycsbd ycsbf --num 1000000 --ops 600000 --value-size 1024 --memory-max 512 --threads 4 --cache-mib 352 --direct",
     ),
     (
         "ycsb-e",
@@ -68,12 +83,12 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "scan-after-fillrandom",
-        "tamarack,rocksdb,blobdb,leveldb,bare",
+        "tamarack,rocksdb,blobdb,leveldb,fjall,fjall-blobs,lmdb,bare",
         "fillrandom readseq --cold --num 1000000 --value-size 1024",
     ),
     (
         "scan-after-idling",
-        "tamarack,rocksdb,leveldb,fjall,bare",
+        "tamarack,rocksdb,leveldb,fjall,fjall-blobs,lmdb,bare",
         "fillrandom readseq --cold --idle-seconds 8 --num 1000000 --value-size 1024",
     ),
     (
@@ -158,12 +173,18 @@ const TRIALS: [Entry; 35] = [
     ),
     (
         "values-of-1-kib",
-        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,badger,badger-vlog,bare",
+        "tamarack,rocksdb,blobdb,leveldb,fjall,fjall-blobs,lmdb,badger,badger-vlog,bare",
         "fillrandom --num 2000000 --value-size 1024",
     ),
     (
+        "values-of-1-kib-in-batches",
+        "tamarack,rocksdb,blobdb,leveldb,fjall,fjall-blobs,lmdb,bare",
+        "fillrandom --num 2000000 --value-size 1024 --batch-size 100",
+    ),
+    ("values-of-64-b", "tamarack,rocksdb,blobdb,fjall,lmdb,bare", "fillrandom --num 8000000 --value-size 64"),
+    (
         "values-of-256-b",
-        "tamarack,rocksdb,blobdb,fjall-blobs,bare",
+        "tamarack,rocksdb,blobdb,fjall,fjall-blobs,lmdb,bare",
         "fillrandom --num 4000000 --value-size 256",
     ),
     (
@@ -180,6 +201,11 @@ const TRIALS: [Entry; 35] = [
         "values-of-64-kib",
         "tamarack,rocksdb,blobdb,fjall-blobs,badger-vlog,bare",
         "fillrandom --num 25000 --value-size 65536",
+    ),
+    (
+        "values-of-256-kib",
+        "tamarack,rocksdb,blobdb,fjall-blobs,badger-vlog,bare",
+        "fillrandom --num 8000 --value-size 262144",
     ),
     (
         "2-million",
@@ -276,7 +302,9 @@ impl Suite {
         let asked = |store: &Peer| self.stores.is_empty() || self.stores.contains(store);
         let stores = stores.split(',').map(peer).filter(asked).collect();
         let mut arguments = divided(work, self.divide);
-        arguments.extend(self.direct.then(|| "--direct".to_owned()));
+        if self.direct && !arguments.iter().any(|argument| argument == "--direct") {
+            arguments.push("--direct".to_owned());
+        }
         Trial::new(stores, self.rounds, self.conditions.clone(), arguments)
     }
 }

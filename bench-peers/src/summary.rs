@@ -12,7 +12,7 @@ use crate::trial::{Run, Trial};
 type Figure = fn(&Report) -> Option<f64>;
 
 /// The columns behind the rate: heading, decimals, and where the figure is.
-const COLUMNS: [(&str, usize, Figure); 10] = [
+const COLUMNS: [(&str, usize, Figure); 11] = [
     ("p50 µs", 1, |report| Some(report.latency_us.p50)),
     ("p99.9 µs", 1, |report| Some(report.latency_us.p999)),
     ("max ms", 1, |report| Some(report.latency_us.max / 1e3)),
@@ -20,6 +20,7 @@ const COLUMNS: [(&str, usize, Figure); 10] = [
     ("cpu %", 0, |report| Some(report.cpu_utilization * 100.0)),
     ("MB/s settled", 0, |report| Some(report.user_bytes as f64 / 1e6 / report.settled_seconds)),
     ("write amp", 2, |report| report.write_amplification),
+    ("sort amp", 2, Report::sorting_amplification),
     ("read amp", 2, |report| report.read_amplification),
     ("space amp", 2, |report| report.space_amplification),
     ("memory MiB", 0, |report| report.memory_bytes_peak.map(|bytes| bytes as f64 / f64::from(1 << 20))),

@@ -63,8 +63,8 @@ usage: cargo xtask <command>
   python [--plyvel] [<flags>]
                       builds the Python package's wheel and tests it; the flags go to pytest; --plyvel runs plyvel's own tests on
                       it, too; needs python3 of 3.11 or newer, and a network once
-  test [-- <flags>]   all tests, then the shuttle suites and the models under loom; the flags go to the test programs;
-                      a test's name among them leaves out suites and models
+  test [-- <flags>]   all tests, then the shuttle suites, the models under loom and the tests of bench-peers; the flags go to the
+                      test programs; a test's name among them leaves out all but the first
   torture --hours H [--seed S]
                       everything that is driven by seeds, round after round with new ones, until the time is up";
 
@@ -144,8 +144,22 @@ fn test(root: &Path, flags: &[&str]) -> io::Result<ExitCode> {
         steps.run_openly("shuttle", with_rustflags(&mut shuttle, "RUSTFLAGS", "--cfg shuttle"))?;
         let mut models = loom::tests(root, root);
         steps.run_openly("loom", models.args(["--lib", "--locked", "--", "loom"]).args(flags))?;
+        steps.run_openly("peers", peers(root).args(flags))?;
     }
     Ok(steps.finish())
+}
+
+/// The comparison's own tests, with the peers that need no more than a C compiler.
+fn peers(root: &Path) -> Command {
+    let manifest = ["test", "--manifest-path", "bench-peers/Cargo.toml", "--locked"];
+    let mut tests = cargo(root, &manifest);
+    tests.args(["--no-default-features", "--features", "fjall,lmdb", "--"]);
+    // Most of what it is built from is there.
+    tests.env(
+        "CARGO_TARGET_DIR",
+        std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root.join("target").into()),
+    );
+    tests
 }
 
 fn torture(root: &Path, hours: &str, seed: Option<&str>) -> io::Result<ExitCode> {

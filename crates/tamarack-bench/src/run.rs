@@ -411,8 +411,7 @@ impl<'a, S: Store> Bed<'a, S> {
             space_amplification: per(disk_bytes, live_bytes),
             write_amplification: spent
                 .device_write_bytes
-                .filter(|_| workload.writes())
-                .and_then(|written| per(written, total.user_bytes)),
+                .and_then(|written| per(written, total.user_bytes - total.user_bytes_read)),
             read_amplification: spent.device_read_bytes.and_then(|read| per(read, total.user_bytes_read)),
             settled_seconds: spent.seconds,
             found: total.found,

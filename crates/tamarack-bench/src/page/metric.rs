@@ -30,7 +30,8 @@ fn is_usual_work(setting: &Setting<'_>) -> bool {
 }
 
 fn writes_or_deletes(setting: &Setting<'_>) -> bool {
-    ["fill", "overwrite", "delete", "ycsbload"].iter().any(|begin| setting.workload.starts_with(begin))
+    ["fill", "overwrite", "delete"].iter().any(|begin| setting.workload.starts_with(begin))
+        || (setting.is_ycsb() && setting.workload != "ycsbc")
 }
 
 /// Bytes of keys and values in a second: of workloads whose operations have a value each.

@@ -64,8 +64,9 @@ pub struct Options {
     /// ([`Stats::unfiltered_tables`](crate::Stats::unfiltered_tables)), scans read less ahead, values are sorted fewer at a
     /// time. Not in it are what an operation itself takes and returns; what an iterator needs at least, 256 KiB and a
     /// thousandth of the budget for each table or level that it walks over, and the memtables that it began with; some
-    /// kilobytes for each open file, four bytes for each record of the segments that are being written, stacks of threads, and
-    /// the kernel's pages of files, those of mapped segments included. Default: `None`, what the other options come to, and as much as filters and scans need.
+    /// kilobytes for each open file, four bytes for each record of the segments that are being written, stacks of threads, what the
+    /// allocator keeps of what was freed (glibc's does so for several threads apart, which may double what the process takes;
+    /// less with `MALLOC_ARENA_MAX=1`), and the kernel's pages of files, those of mapped segments included. Default: `None`, what the other options come to, and as much as filters and scans need.
     pub memory_max: Option<u64>,
     /// Bytes of a memtable's entries, 4 KiB to 8 GiB; what finds them takes up to an eleventh more. A larger one means fewer flushes and
     /// compactions, and more memory: up to [`memtables_max`](Self::memtables_max) of them are held. Default: 32 MiB.

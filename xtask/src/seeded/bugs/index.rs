@@ -44,6 +44,16 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
     },
     Bug {
+        name: "sizes-not-checked",
+        what: "Sizes that no files can have are added up.",
+        edits: &[Edit {
+            file: "index/manifest/reader.rs",
+            find: "        .check_sizes()",
+            put: "        .check_sizes()\n        .or_else(|reason| if BUG { Ok(()) } else { Err(reason) })",
+        }],
+        caught_by: ("lib", "index::manifest::tests::sizes_that_no_files_have_are_corruption"),
+    },
+    Bug {
         name: "edit-not-synced",
         what: "An edit of the manifest counts before it is durable.",
         edits: &[Edit {

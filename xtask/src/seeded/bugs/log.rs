@@ -127,6 +127,36 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "a_spare_segment_that_cannot_be_given_back_is_used"),
     },
     Bug {
+        name: "marks-synced",
+        what: "A sync where nothing was written since the last one makes its mark durable, and appends another.",
+        edits: &[Edit {
+            file: "cube/commit.rs",
+            find: "        let (end, ticket) = self.order.end_of_batches();",
+            put: "        let (end, ticket) = if BUG { self.order.tail() } else { self.order.end_of_batches() };",
+        }],
+        caught_by: ("engine", "nothing_is_synced_twice"),
+    },
+    Bug {
+        name: "end-of-batches-behind",
+        what: "A sync does not cover the last batch.",
+        edits: &[Edit {
+            file: "cube/order.rs",
+            find: "        self.advance(need.log_bytes);\n        self.batches_end = self.tail;",
+            put: "        if BUG {\n            self.batches_end = self.tail;\n        }\n        self.advance(need.log_bytes);\n        if !BUG {\n            self.batches_end = self.tail;\n        }",
+        }],
+        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
+    },
+    Bug {
+        name: "full-segments-wait-without-end",
+        what: "Writers fill segment after segment while none is sealed, and take all files that may be open.",
+        edits: &[Edit {
+            file: "cube/maintain/flush.rs",
+            find: "        let many = |state: &State| state.seals.len() >= SEALS_MAX;",
+            put: "        let many = |state: &State| !BUG && state.seals.len() >= SEALS_MAX;",
+        }],
+        caught_by: ("engine", "segments_that_are_not_sealed_do_not_take_all_files"),
+    },
+    Bug {
         name: "spare-refused-without-room",
         what: "A prepared segment with large pages is removed though there is no room for another.",
         edits: &[Edit {
