@@ -30,8 +30,7 @@ fn is_usual_work(setting: &Setting<'_>) -> bool {
 }
 
 fn writes_or_deletes(setting: &Setting<'_>) -> bool {
-    ["fill", "overwrite", "delete"].iter().any(|begin| setting.workload.starts_with(begin))
-        || (setting.is_ycsb() && setting.workload != "ycsbc")
+    ["fill", "overwrite", "delete", "ycsbload"].iter().any(|begin| setting.workload.starts_with(begin))
 }
 
 /// Bytes of keys and values in a second: of workloads whose operations have a value each.
