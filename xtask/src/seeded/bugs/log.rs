@@ -307,8 +307,8 @@ pub const BUGS: &[Bug] = &[
         what: "`Db::sync` does nothing.",
         edits: &[Edit {
             file: "cube/commit.rs",
-            find: "        self.sync_to(tail)\n",
-            put: "        if BUG { Ok(()) } else { self.sync_to(tail) }\n",
+            find: "        self.sync_to(end)\n",
+            put: "        if BUG { Ok(()) } else { self.sync_to(end) }\n",
         }],
         caught_by: ("engine", "a_sync_covers_what_all_threads_have_acknowledged"),
     },
