@@ -137,16 +137,6 @@ pub const BUGS: &[Bug] = &[
         caught_by: ("engine", "nothing_is_synced_twice"),
     },
     Bug {
-        name: "end-of-batches-behind",
-        what: "A sync does not cover the last batch.",
-        edits: &[Edit {
-            file: "cube/order.rs",
-            find: "        self.advance(need.log_bytes);\n        self.batches_end = self.tail;",
-            put: "        if BUG {\n            self.batches_end = self.tail;\n        }\n        self.advance(need.log_bytes);\n        if !BUG {\n            self.batches_end = self.tail;\n        }",
-        }],
-        caught_by: ("engine", "crashes_again_and_again_leave_a_prefix"),
-    },
-    Bug {
         name: "full-segments-wait-without-end",
         what: "Writers fill segment after segment while none is sealed, and take all files that may be open.",
         edits: &[Edit {
