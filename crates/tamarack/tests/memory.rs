@@ -203,6 +203,10 @@ fn most_anonymous_bytes(act: impl FnOnce()) -> i64 {
     })
 }
 
+/// Bytes beyond the budget: stacks of a dozen threads, and what one arena of the allocator keeps between what is in use.
+#[cfg(target_os = "linux")]
+const BEYOND_MAX: i64 = 8 << 20;
+
 /// Set for the process that is measured.
 const MEASURED: &str = "TAMARACK_MEASURED";
 
@@ -220,12 +224,12 @@ fn the_process_that_is_measured() {
     let most = most_anonymous_bytes(|| held = most_bytes_held(options)) - before;
     eprintln!("{most} bytes by the system, {held} by the allocator, with a budget of {budget}");
     assert!(most > held / 2, "{most} by the system, {held} by the allocator: this does not measure");
-    assert!(most <= budget as i64, "{most} by the system, {held} by the allocator");
+    assert!(most <= budget as i64 + BEYOND_MAX, "{most} by the system, {held} by the allocator");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_system_counts_no_more_than_the_budget() {
+fn the_system_counts_little_more_than_the_budget() {
     let mut process = this_program("the_process_that_is_measured");
     // By default glibc keeps memory that was freed apart for each of eight or more threads.
     process.env("MALLOC_ARENA_MAX", "1").env(MEASURED, "1");
