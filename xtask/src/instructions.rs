@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::steps::cargo;
+use crate::steps::{cargo, target};
 
 /// The example that does the work.
 const EXAMPLE: &str = "instructions";
@@ -47,8 +47,7 @@ pub fn run(root: &Path) -> io::Result<ExitCode> {
     if !cargo(root, &build).status()?.success() {
         return Ok(ExitCode::FAILURE);
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    let program = target.join("debug/examples").join(EXAMPLE);
+    let program = target(root).join("debug/examples").join(EXAMPLE);
     println!("{:<20}{:>14}{:>14}", "instructions for", "each", "at most");
     let mut exceeded = 0;
     for (function, limit) in LIMITS {

@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use steps::{Steps, cargo};
+use steps::{Steps, cargo, target};
 use tree::Tree;
 
 mod blocks;
@@ -155,10 +155,7 @@ fn peers(root: &Path) -> Command {
     let mut tests = cargo(root, &manifest);
     tests.args(["--no-default-features", "--features", "fjall,lmdb", "--"]);
     // Most of what it is built from is there.
-    tests.env(
-        "CARGO_TARGET_DIR",
-        std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root.join("target").into()),
-    );
+    tests.env("CARGO_TARGET_DIR", target(root));
     tests
 }
 

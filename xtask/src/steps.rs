@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -78,6 +78,11 @@ fn begin(name: &str) -> io::Result<Instant> {
     print!("{name:<10} ");
     io::stdout().flush()?;
     Ok(Instant::now())
+}
+
+/// Where cargo builds the workspace at `root`.
+pub fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into)
 }
 
 /// The cargo that runs us, in the workspace root.

@@ -49,7 +49,8 @@ pub struct Report {
     pub written: Option<Written>,
     /// `disk_bytes` for each of `live_bytes`.
     pub space_amplification: Option<f64>,
-    /// `device_write_bytes` for each of `user_bytes` that was not read. `None` of workloads whose operations write nothing.
+    /// `device_write_bytes` for each of `user_bytes` that was not read. `None` of workloads whose operations write nothing;
+    /// who writes beside those of `readwhilewriting` is not one of them.
     pub write_amplification: Option<f64>,
     /// `device_read_bytes` for each of `user_bytes_read`. What background work has read until it settled is among them, and
     /// what the page cache gave is not.

@@ -11,12 +11,10 @@ mod common;
 #[path = "common/counted.rs"]
 mod counted;
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use common::process::this_program;
 use common::{Random, fast_directory};
 use counted::Counted;
 use tamarack::testing::watch_mapped;
@@ -176,62 +174,67 @@ fn a_budget_holds_and_is_not_held_by_chance() {
     assert!(without > 2 * budget as i64, "{without}: this does not try the budget");
 }
 
-/// Memory of this process that belongs to no file, as the system counts it.
+/// The system's count.
 #[cfg(target_os = "linux")]
-fn anonymous_bytes() -> i64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<i64>().unwrap() * 1024
-}
+mod by_the_system {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
-/// The most of it until `act` has returned, looked at every two milliseconds.
-#[cfg(target_os = "linux")]
-fn most_anonymous_bytes(act: impl FnOnce()) -> i64 {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watch = scope.spawn(|| {
-            let mut most = anonymous_bytes();
-            while !done.load(Ordering::Relaxed) {
-                most = most.max(anonymous_bytes());
-                thread::sleep(Duration::from_millis(2));
-            }
-            most
-        });
-        act();
-        done.store(true, Ordering::Relaxed);
-        watch.join().unwrap()
-    })
-}
+    use super::common::process::this_program;
+    use super::*;
 
-/// Bytes beyond the budget: stacks of a dozen threads, and what one arena of the allocator keeps between what is in use.
-#[cfg(target_os = "linux")]
-const BEYOND_MAX: i64 = 8 << 20;
-
-/// Set for the process that is measured.
-const MEASURED: &str = "TAMARACK_MEASURED";
-
-/// The process that is measured, in which nothing else has taken memory. Does nothing when it is run as an ordinary test.
-#[test]
-#[cfg(target_os = "linux")]
-fn the_process_that_is_measured() {
-    if std::env::var_os(MEASURED).is_none() {
-        return;
+    /// Memory of this process that belongs to no file, as the system counts it.
+    fn anonymous_bytes() -> i64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<i64>().unwrap() * 1024
     }
-    let budget = 24 << 20;
-    let options = Options { segment_bytes_max: 4 << 20, memory_max: Some(budget), ..Options::default() };
-    let before = anonymous_bytes();
-    let mut held = 0;
-    let most = most_anonymous_bytes(|| held = most_bytes_held(options)) - before;
-    eprintln!("{most} bytes by the system, {held} by the allocator, with a budget of {budget}");
-    assert!(most > held / 2, "{most} by the system, {held} by the allocator: this does not measure");
-    assert!(most <= budget as i64 + BEYOND_MAX, "{most} by the system, {held} by the allocator");
-}
 
-#[test]
-#[cfg(target_os = "linux")]
-fn the_system_counts_little_more_than_the_budget() {
-    let mut process = this_program("the_process_that_is_measured");
-    // By default glibc keeps memory that was freed apart for each of eight or more threads.
-    process.env("MALLOC_ARENA_MAX", "1").env(MEASURED, "1");
-    assert!(process.status().unwrap().success(), "see above");
+    /// The most of it until `act` has returned, looked at every two milliseconds.
+    fn most_anonymous_bytes(act: impl FnOnce()) -> i64 {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let mut most = anonymous_bytes();
+                while !done.load(Ordering::Relaxed) {
+                    most = most.max(anonymous_bytes());
+                    thread::sleep(Duration::from_millis(2));
+                }
+                most
+            });
+            act();
+            done.store(true, Ordering::Relaxed);
+            watch.join().unwrap()
+        })
+    }
+
+    /// Bytes beyond the budget: stacks of a dozen threads, and what one arena of the allocator keeps between what is in use.
+    const BEYOND_MAX: i64 = 8 << 20;
+
+    /// Set for the process that is measured.
+    const MEASURED: &str = "TAMARACK_MEASURED";
+
+    /// The process that is measured, in which nothing else has taken memory. Does nothing when it is run as an ordinary test.
+    #[test]
+    fn the_process_that_is_measured() {
+        if std::env::var_os(MEASURED).is_none() {
+            return;
+        }
+        let budget = 24 << 20;
+        let options = Options { segment_bytes_max: 4 << 20, memory_max: Some(budget), ..Options::default() };
+        let before = anonymous_bytes();
+        let mut held = 0;
+        let most = most_anonymous_bytes(|| held = most_bytes_held(options)) - before;
+        eprintln!("{most} bytes by the system, {held} by the allocator, with a budget of {budget}");
+        assert!(most > held / 2, "{most} by the system, {held} by the allocator: this does not measure");
+        assert!(most <= budget as i64 + BEYOND_MAX, "{most} by the system, {held} by the allocator");
+    }
+
+    #[test]
+    fn the_system_counts_little_more_than_the_budget() {
+        let mut process = this_program("by_the_system::the_process_that_is_measured");
+        // By default glibc keeps memory that was freed apart for each of eight or more threads.
+        process.env("MALLOC_ARENA_MAX", "1").env(MEASURED, "1");
+        assert!(process.status().unwrap().success(), "see above");
+    }
 }

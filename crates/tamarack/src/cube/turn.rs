@@ -112,15 +112,13 @@ impl Cube {
             let reason = "there are no more ids for segments of the log: load the database into a new one";
             return Err(Error::unsupported(reason));
         }
-        if turn.full.is_some() {
-            self.wait_for_fewer_seals()?;
-        }
         let salt = self.env.rng.random_u64();
         let salt = salt.map_err(|error| Error::io("draw a salt for", &self.directory, error))?;
         let header = turn.header(self.id, salt, self.durability.durable());
         let path = self.reader.segments().path(turn.id);
         let handle = self.index.files().segment(turn.id);
-        let prepared = match self.next_file(turn, &path, patience) {
+        let fewer = if turn.full.is_some() { self.wait_for_fewer_seals() } else { Ok(()) };
+        let prepared = match fewer.and_then(|()| self.next_file(turn, &path, patience)) {
             Err(error) if turn.may_stay && error.kind() == ErrorKind::NoSpace => return Ok(Cleared::Stay),
             prepared => prepared?,
         };
